@@ -193,6 +193,7 @@ func TestScripts(t *testing.T) {
 			"empty":  checkEmpty,
 			"status": checkStatus,
 			"nvml":   makeNVML,
+			"amdsmi": makeAMDSMI,
 		},
 	})
 }
@@ -314,6 +315,12 @@ func makeNVML(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	_, err := simulate.NVML(dir, conf, args[2:]...)
+	ts.Check(err)
+}
+
+// makeAMDSMI makes AMD SMI's library of GPUs that do not exist: amdsmi DIR CONF [DEFINE]...
+func makeAMDSMI(ts *testscript.TestScript, neg bool, args []string) {
+	_, err := simulate.AMDSMI(ts.MkAbs(args[0]), ts.ReadFile(args[1]), args[2:]...)
 	ts.Check(err)
 }
 

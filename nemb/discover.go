@@ -278,6 +278,10 @@ func (f *Found) take(s Sensor, distinct bool) {
 			return !has("cpu_package") && !has(d.Kind)
 		case "independent":
 			return false
+		case KindGPU: // which sources may number in another way
+			return !slices.ContainsFunc(before, func(o Domain) bool {
+				return o.Kind == KindGPU && makerOf(o) == makerOf(d)
+			})
 		}
 		return true
 	}
@@ -293,6 +297,9 @@ func (f *Found) take(s Sensor, distinct bool) {
 		f.Sensors = append(f.Sensors, s)
 	}
 }
+
+// makerOf is the name of a domain without its number: gpu-amd.
+func makerOf(d Domain) string { return strings.TrimRight(d.ID, "-0123456789") }
 
 // markTotals sets what follows from all domains together: which make up the
 // total, and how much each can draw.

@@ -179,10 +179,13 @@ func TestWattameterDomains(t *testing.T) {
 	for _, c := range wattameterColumns([]column{
 		{id: "package-1", energy: true, metric: "rapl"}, {id: "core", energy: true, metric: "rapl"}, {id: "dram-0", energy: true, metric: "rapl"},
 		{id: "gpu0", energy: true, metric: "nvml-energy"}, {id: "gpu12", name: "gpu12_temperature_c", metric: "nvml-temp"},
+		{id: "gpu-amd-3", energy: true, method: nemb.Measured, metric: "amdsmi-energy"}, {id: "gpu-amd-3", name: "gpu-amd-3_power_w", metric: "amdsmi-power"},
+		{id: "gpu-amd-3", name: "gpu-amd-3_temperature_c", metric: "amdsmi-temp"}, {id: "gpu-amd-3", name: "gpu-amd-3_gpu_percent", metric: "amdsmi-util"},
+		{id: "gpu-amd-3", name: "gpu-amd-3_memory_percent", metric: "amdsmi-util"},
 	}) {
 		got = append(got, c.tag)
 	}
-	if want := "cpu-1[uJ] cpu-1-core[uJ] cpu-0-dram[uJ] gpu-0[mJ] gpu-12[C]"; strings.Join(got, " ") != want {
+	if want := "cpu-1[uJ] cpu-1-core[uJ] cpu-0-dram[uJ] gpu-0[mJ] gpu-12[C] gpu-3[uJ] gpu-3[W] gpu-3[C] gpu-3[%gpu] gpu-3[%mem]"; strings.Join(got, " ") != want {
 		t.Errorf("%s, want %s", strings.Join(got, " "), want)
 	}
 }

@@ -66,9 +66,13 @@ func wattameterBase(c Config) string {
 	return "wattameter_" + c.Suffix + ".log"
 }
 
-// wattameterGroup is the first four letters of a reader: rapl, nvml.
+// wattameterGroup is what a metric's name has before its quantity (nvml, amdsmi), or the first four
+// letters of one without (rapl).
 func wattameterGroup(r reader) string {
 	name := r.columns[0].metric
+	if kind, _, is := strings.Cut(name, "-"); is {
+		return kind
+	}
 	return name[:min(4, len(name))]
 }
 
@@ -100,7 +104,7 @@ func (c wattameterColumn) value(r row) float64 {
 
 var (
 	raplName = pattern.Later(`^(core|uncore|dram)(?:-([0-9]+))?$`)
-	gpuName  = pattern.Later(`^gpu([0-9]+)$`)
+	gpuName  = pattern.Later(`^gpu(?:-amd-)?([0-9]+)$`)
 )
 
 // wattameterColumns gives columns the tags that WattAMeter gives them. It does
@@ -128,6 +132,8 @@ func wattameterColumns(columns []column) []wattameterColumn {
 		switch {
 		case c.metric == "nvml-energy":
 			w.tag, w.scale = name+"[mJ]", 1e-3
+		case c.metric == "amdsmi-energy" && c.method == nemb.Measured:
+			w.tag = name + "[uJ]"
 		case c.energy:
 			if n := seen[name]; n > 0 {
 				seen[name]++
@@ -151,7 +157,9 @@ func wattameterColumns(columns []column) []wattameterColumn {
 			w.tag = name + "[TXKiB]"
 		case strings.HasSuffix(c.name, "_nvlink_rx_kib"):
 			w.tag = name + "[RXKiB]"
-		case c.metric == "nvml-temp":
+		case c.metric == "amdsmi-power":
+			w.tag = name + "[W]"
+		case c.metric == "nvml-temp", c.metric == "amdsmi-temp":
 			w.tag = name + "[C]"
 		default:
 			w.tag = c.name + "[" + c.unit + "]"

@@ -16,16 +16,28 @@ var nvmlSource string
 // with what conf says of them in its file .conf; nvml/nvml.c describes both.
 // define leaves functions out, such as "NO_ENERGY". It takes a C compiler.
 func NVML(dir, conf string, define ...string) (path string, err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	return library(filepath.Join(dir, "libnvidia-ml.so.1"), nvmlSource, conf, define)
+}
+
+//go:embed amdsmi/amdsmi.c
+var amdsmiSource string
+
+// AMDSMI does the same with AMD SMI: dir/libamd_smi.so; amdsmi/amdsmi.c describes its file. NVMLConf
+// replaces that, too.
+func AMDSMI(dir, conf string, define ...string) (path string, err error) {
+	return library(filepath.Join(dir, "libamd_smi.so"), amdsmiSource, conf, define)
+}
+
+func library(path, source, conf string, define []string) (string, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", err
 	}
-	path = filepath.Join(dir, "libnvidia-ml.so.1")
 	args := []string{"-shared", "-fPIC", "-O1", "-x", "c", "-", "-o", path, "-ldl"}
 	for _, d := range define {
 		args = append(args, "-D"+d)
 	}
 	cmd := exec.Command("cc", args...)
-	cmd.Stdin = strings.NewReader(nvmlSource)
+	cmd.Stdin = strings.NewReader(source)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("simulate: cc %s: %w\n%s", strings.Join(args, " "), err, text)
 	}

@@ -2,6 +2,7 @@
 package all
 
 import (
+	_ "cg/nemb/sensor/amdsmi"
 	_ "cg/nemb/sensor/battery"
 	_ "cg/nemb/sensor/estimate"
 	_ "cg/nemb/sensor/hwmon"
