@@ -28,6 +28,9 @@ const (
 	settleAfter = 10 * time.Second
 	mostSpans   = 50_000 // that wait for a window to be settled
 	mostShares  = 5000   // processes of a window that are remembered
+	// mostRemembered is how many shares of processes all windows have together: some 40 MB. Beyond it the
+	// oldest windows are forgotten, however long windows are to be remembered.
+	mostRemembered = 300_000
 )
 
 // spans divides the energy of processes among spans, of the windows of a span of time.
@@ -37,6 +40,8 @@ type spans struct {
 	waiting map[*process][]*span
 	count   int // of waiting
 	ignored int
+	shares  int                // of past, all together
+	since   checkpoint.Instant // from when on windows are remembered, where some were forgotten early
 }
 
 // span is a span of a process that is known.
@@ -78,6 +83,7 @@ func (s *spans) remember(d int, p *process, e nemb.Energy) {
 		}
 		share = &pastShare{}
 		last.shares[p] = share
+		s.shares++
 	}
 	share.energy += e
 	share.left += e
@@ -115,17 +121,48 @@ func (b *Book) divideSpans(r *Reading) {
 				settled = min(settled, w.from)
 			}
 		}
-		s.past[d] = slices.DeleteFunc(s.past[d], func(w *past) bool { return time.Duration(b.at-w.to) > s.keep })
+		s.forget(d, func(w *past) bool { return time.Duration(b.at-w.to) > s.keep })
 		if w := b.windows[d]; w.HasBegun() && time.Duration(b.at-w.Last().Time) <= s.hold() { // the one that is open
 			settled = min(settled, w.Last().Time)
 		}
 	}
+	s.bound()
 	for p, all := range s.waiting {
 		left := slices.DeleteFunc(all, func(one *span) bool { return one.end <= settled })
 		if s.count -= len(all) - len(left); len(left) == 0 {
 			delete(s.waiting, p)
 		} else {
 			s.waiting[p] = left
+		}
+	}
+}
+
+// forget lets go of windows of a domain.
+func (s *spans) forget(d int, old func(*past) bool) {
+	s.past[d] = slices.DeleteFunc(s.past[d], func(w *past) bool {
+		if !old(w) {
+			return false
+		}
+		s.shares -= len(w.shares)
+		return true
+	})
+}
+
+// bound forgets the oldest windows that are settled until few enough shares are left.
+func (s *spans) bound() {
+	for s.shares > mostRemembered {
+		oldest := checkpoint.Instant(0)
+		for _, all := range s.past {
+			if len(all) > 0 && all[0].settled && (oldest == 0 || all[0].to < oldest) {
+				oldest = all[0].to
+			}
+		}
+		if oldest == 0 {
+			return
+		}
+		s.since = max(s.since, oldest)
+		for d := range s.past {
+			s.forget(d, func(w *past) bool { return w.settled && w.to <= oldest })
 		}
 	}
 }
@@ -151,7 +188,7 @@ func (b *Book) takeSpan(in *Span) bool {
 	s := &b.spans
 	in.End = min(in.End, b.at)
 	p := b.spanned(in)
-	oldest := b.at - checkpoint.Instant(s.keep+b.window) // it may have come just after the reading before
+	oldest := max(s.since, b.at-checkpoint.Instant(s.keep+b.window)) // it may have come just after the reading before
 	if p == nil || p.PID == b.own || in.Name == "" || s.count >= mostSpans {
 		return false
 	}

@@ -8,6 +8,10 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"cg/checkpoint"
+	"cg/nemb"
+	"cg/nemb/population"
 )
 
 // spanning is a service whose book remembers a minute.
@@ -130,6 +134,52 @@ func TestSpansOfAnyKind(t *testing.T) {
 	}
 	if got = s.next(); s.book.spans.count > mostSpans || got.Ignored < 2*mostSpans {
 		t.Errorf("%d spans are kept, %d ignored", s.book.spans.count, got.Ignored)
+	}
+}
+
+// With many processes and a long history the oldest windows are forgotten: memory has a bound, and spans of
+// before are counted as ignored.
+func TestSpansOfManyProcesses(t *testing.T) {
+	const processes, each = mostShares, 500 * time.Millisecond
+	b := New([]nemb.Domain{{ID: "package-0", Kind: "cpu_package", Method: nemb.Measured, InTotal: true, Period: time.Millisecond}}, 2, 1)
+	b.RememberFor(time.Hour)
+	r := &Reading{Host: population.Reading{KnowsBusy: true}}
+	for pid := range processes {
+		r.Host.Processes = append(r.Host.Processes, population.Process{ID: population.ID{PID: 10 + pid, Start: 1}, Parent: 1, Group: "/"})
+	}
+	read := func() {
+		r.At += checkpoint.Instant(each)
+		r.Unix = int64(r.At)
+		r.Energy = []float64{float64(r.At) * 1e-9 * 20e6}
+		r.Host.Busy += 2 * each
+		for i := range r.Host.Processes {
+			r.Host.Processes[i].CPU += 100 * time.Microsecond
+		}
+		b.Add(r)
+		r.Spans = nil
+	}
+	for range 3 * mostRemembered / processes {
+		read()
+	}
+	if b.spans.shares > mostRemembered || b.spans.shares < mostRemembered-2*processes {
+		t.Errorf("%d shares are remembered, want %d at most", b.spans.shares, mostRemembered)
+	}
+	sum := 0
+	for _, w := range b.spans.past[0] {
+		sum += len(w.shares)
+	}
+	if sum != b.spans.shares {
+		t.Errorf("%d shares, %d are counted", sum, b.spans.shares)
+	}
+	before := b.spans.ignored
+	r.Spans = []Span{
+		{PID: 10, Name: "forgotten", Begin: checkpoint.Instant(each), End: checkpoint.Instant(4 * each)},
+		{PID: 10, Name: "remembered", Begin: r.At - checkpoint.Instant(20*time.Second), End: r.At - checkpoint.Instant(15*time.Second)},
+	}
+	read()
+	routes := b.Snapshot().Routes
+	if b.spans.ignored != before+1 || len(routes) != 1 || routes[0].Name != "remembered" || routes[0].Joules <= 0 {
+		t.Errorf("%d ignored, %+v", b.spans.ignored-before, routes)
 	}
 }
 
