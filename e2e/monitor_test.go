@@ -246,3 +246,92 @@ func monitorTerminal(t *testing.T, signal unix.Signal) {
 		t.Errorf("no summary:\n%s", last)
 	}
 }
+
+// Several cg measure one machine at the same time: what cg measure says of its program and what cg monitor says of
+// another process is together no more than the counters show, cg monitor and cg track have the same energy, and cg
+// monitor names the others.
+func TestSeveralAtOnce(t *testing.T) {
+	dir, out := knownMachine(t), t.TempDir()
+	cg := filepath.Join(os.Getenv("CG_TEST_BIN"), "cg")
+	busy := exec.Command("sh", "-c", "while :; do :; done")
+	if err := busy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { busy.Process.Kill(); busy.Wait() }()
+	start := func(args ...string) (end func()) {
+		t.Helper()
+		cmd := exec.Command(cg, args...)
+		cmd.Env = append(os.Environ(), "CG_SYSROOT="+dir)
+		var said bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &said, &said
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return func() {
+			t.Helper()
+			cmd.Process.Signal(unix.SIGINT)
+			if err := cmd.Wait(); err != nil {
+				t.Errorf("%q: %v\n%s", args, err, said.String())
+			}
+		}
+	}
+	appears := func(name string) {
+		t.Helper()
+		for range 600 {
+			if info, err := os.Stat(name); err == nil && info.Size() > 0 {
+				return
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		t.Fatalf("%s is not there", name)
+	}
+	endTrack := start("track", "--tracker", "0.1,rapl", "-o", out, "--flush", "0.1")
+	appears(filepath.Join(out, "cg_100ms.csv"))
+	rows := filepath.Join(out, "rows.jsonl")
+	endMonitor := start("monitor", "-i", "100ms", "--pid", strconv.Itoa(busy.Process.Pid), "--jsonl", rows, "-o",
+		filepath.Join(out, "monitor.json"))
+	appears(rows)
+	program := filepath.Join(out, "spin.py")
+	if err := os.WriteFile(program, []byte("import time\nend = time.monotonic() + 1\nwhile time.monotonic() < end:\n    pass\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	measure := exec.Command(cg, "measure", "-o", filepath.Join(out, "run.json"), program)
+	measure.Env = append(os.Environ(), "CG_SYSROOT="+dir)
+	if text, err := measure.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	endMonitor()
+	endTrack()
+	read := func(name string, into any) {
+		t.Helper()
+		b, err := os.ReadFile(filepath.Join(out, name))
+		if err == nil {
+			err = json.Unmarshal(b, into)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var watched usage.Document
+	read("monitor.json", &watched)
+	var run struct {
+		Totals struct {
+			ProgramEnergyJ *float64 `json:"program_energy_j"`
+			EnergyJ        *float64 `json:"energy_j"`
+		}
+	}
+	read("run.json", &run)
+	if watched.Totals.EnergyJ == nil || len(watched.Targets) != 1 || watched.Targets[0].EnergyJ == nil || run.Totals.ProgramEnergyJ == nil {
+		t.Fatalf("%+v, %+v", watched, run)
+	}
+	whole, of := watched.Totals.EnergyJ.Float(), watched.Targets[0].EnergyJ.Float()
+	if p := *run.Totals.ProgramEnergyJ; p <= 0 || of <= 0 || p+of > whole {
+		t.Errorf("%v J of the program and %v J of another process, of %v J", p, of, whole)
+	}
+	if want := 23 * watched.DurationS; math.Abs(whole-want) > 0.05*want {
+		t.Errorf("%v J in %v s of 23 W, with others that read the counters", whole, watched.DurationS)
+	}
+	if !strings.Contains(strings.Join(watched.Others, " "), "cg track") {
+		t.Errorf("others are %q, want cg track among them", watched.Others)
+	}
+}

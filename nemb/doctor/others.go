@@ -16,8 +16,8 @@ import (
 )
 
 // Others names the programs that measure on this machine now, besides this one. A session of cg that
-// samples has a thread of the sampler's name; cg monitor has none, and is known by its executable and
-// its command line. The packages for sessions keep a list of the processes of a user
+// samples has a thread of the sampler's name; cg monitor and cg track have none, and are known by their
+// executable and their command line. The packages for sessions keep a list of the processes of a user
 // (docs/session.md). Processes that this user may not look into are missing.
 func Others() (others []string) {
 	entries, _ := os.ReadDir("/proc")
@@ -79,8 +79,11 @@ func watcherOf(pid string) string {
 	if len(args) > 1 {
 		command = string(args[1])
 	}
-	if command == "monitor" && isCg(pid, string(args[0])) {
-		return "cg monitor"
+	// cg track has commands of its own, which read nothing.
+	reads := command == "monitor" ||
+		command == "track" && (len(args) < 3 || len(args[2]) == 0 || args[2][0] == '-')
+	if reads && isCg(pid, string(args[0])) {
+		return "cg " + command
 	}
 	tasks, _ := filepath.Glob(filepath.Join("/proc", pid, "task/*/comm"))
 	for _, task := range tasks {
