@@ -17,6 +17,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/config"
+	"cg/footprint"
 	"cg/gate"
 	"cg/instrument"
 	"cg/monitor/jsonl"
@@ -45,6 +46,9 @@ var notSettings = struct{ commands, flags []string }{
 // isSetting reports whether a flag of a command is a setting, too.
 func isSetting(c *cli.Command, f cli.Flag) bool {
 	name := f.Names()[0]
+	if c.Name == "report" { // which has those of rates alone
+		return slices.Contains(rateFlags(), name)
+	}
 	return !slices.Contains(notSettings.commands, c.Name) && !slices.Contains(notSettings.flags, name) &&
 		!slices.Contains(notSettings.flags, c.Name+"."+name)
 }
@@ -75,6 +79,11 @@ var checks = map[string]func(string) error{
 	"gate.inconclusive":   oneOf("fail", "warn", "pass"),
 	"gate.batch":          func(s string) error { _, err := batch(s); return err },
 	"max-time":            checkTime,
+	"grid-zone":           checkRate(func(s *footprint.Settings, text string) { s.Zone = text }),
+	"grid-intensity":      checkRate(func(s *footprint.Settings, text string) { s.Intensity = text }),
+	"pue":                 checkRate(func(s *footprint.Settings, text string) { s.PUE = text }),
+	"embodied":            checkRate(func(s *footprint.Settings, text string) { s.Embodied = text }),
+	"price":               checkRate(func(s *footprint.Settings, text string) { s.Price = text }),
 }
 
 func checkTime(s string) error { _, err := duration(s); return err }
@@ -107,6 +116,19 @@ func between(least, most int) func(string) error {
 	}
 }
 
+// gridTable is the table of the flags that tell of the electricity, for all commands that have them.
+const gridTable = "grid"
+
+var gridFlags = []string{"grid-zone", "grid-intensity"}
+
+// ofGrid is the key of a flag in gridTable, "" for other flags.
+func ofGrid(flag string) string {
+	if slices.Contains(gridFlags, flag) {
+		return strings.TrimPrefix(flag, gridTable+"-")
+	}
+	return ""
+}
+
 // keys are the settings: a table for each command, and before the tables what
 // several commands have.
 func keys(commands []*cli.Command) []config.Key {
@@ -115,6 +137,9 @@ func keys(commands []*cli.Command) []config.Key {
 		{Section: "budget", Name: config.Any, Type: config.Text, Check: func(s string) error { _, err := joules(s); return err }},
 		{Section: "threshold", Name: config.Any, Type: config.Text, Check: func(s string) error { _, err := perCent(s); return err }},
 	}
+	for _, name := range gridFlags {
+		all = append(all, config.Key{Section: gridTable, Name: ofGrid(name), Type: config.Text, Check: checks[name]})
+	}
 	seen := map[string]config.Key{}
 	for _, c := range commands {
 		for _, f := range c.Flags {
@@ -122,6 +147,9 @@ func keys(commands []*cli.Command) []config.Key {
 				continue
 			}
 			name := f.Names()[0]
+			if ofGrid(name) != "" {
+				continue
+			}
 			k := config.Key{Section: c.Name, Name: name, Type: typeOf(f), Check: checks[name]}
 			if check := checks[c.Name+"."+name]; check != nil {
 				k.Check = check
@@ -228,8 +256,12 @@ func setting(command string, f cli.Flag, files []config.Settings) (v config.Valu
 	if text := os.Getenv(variable); text != "" {
 		return config.Value{Texts: []string{text}}, variable, true
 	}
+	places := []string{command + "." + name, name}
+	if key := ofGrid(name); key != "" {
+		places = []string{gridTable + "." + key}
+	}
 	for _, s := range files {
-		for _, key := range []string{command + "." + name, name} {
+		for _, key := range places {
 			if v, ok := s[key]; ok {
 				return v, v.Origin() + ": " + key, true
 			}
@@ -240,7 +272,7 @@ func setting(command string, f cli.Flag, files []config.Settings) (v config.Valu
 
 // configure makes settings the defaults of a command's flags.
 func configure(c *cli.Command) {
-	if slices.Contains(notSettings.commands, c.Name) {
+	if slices.Contains(notSettings.commands, c.Name) && c.Name != "report" {
 		return
 	}
 	c.Flags = append(c.Flags, settingsFlag())
@@ -393,10 +425,16 @@ func runConfig(c *cli.Context) error {
 	if err != nil {
 		return fail(statusFailure, "%w", err)
 	}
+	showSettings(all, settings)
+	return nil
+}
+
+// showSettings prints every setting, its value and where that comes from.
+func showSettings(all []*cli.Command, settings []config.Settings) {
 	for _, command := range all {
 		heading := "\n[" + command.Name + "]\n"
 		for _, f := range command.Flags {
-			if !isSetting(command, f) {
+			if !isSetting(command, f) || ofGrid(f.Names()[0]) != "" {
 				continue
 			}
 			put("%s", shown.Safe(heading))
@@ -408,6 +446,15 @@ func runConfig(c *cli.Context) error {
 			}
 		}
 	}
+	put("\n[%s]\n", gridTable)
+	for _, name := range gridFlags {
+		f := &cli.StringFlag{Name: name}
+		if v, origin, ok := setting("", f, settings); ok {
+			put("%s = %s  # %s\n", ofGrid(name), written(config.Text, v.Texts), origin)
+		} else {
+			put("# %s = %s\n", ofGrid(name), byDefault(f))
+		}
+	}
 	for _, table := range []string{"budget", "threshold"} {
 		heading := "\n[" + table + "]\n"
 		byName := ofTable(table, settings)
@@ -417,7 +464,6 @@ func runConfig(c *cli.Context) error {
 			heading = ""
 		}
 	}
-	return nil
 }
 
 // ofTable are the values of a table whose names are free, those of the strongest

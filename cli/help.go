@@ -29,6 +29,7 @@ var groups = []struct{ title, flags string }{
 	{"sampling", "precision sensors interval baseline noise-quality noise-cv noise-drop sysroot " +
 		"bmc-url bmc-token-file bmc-ca buffer"},
 	{"verdict", "threshold budget inconclusive validate allow-different fail-on-regression"},
+	{"carbon and cost", "carbon cost grid-zone grid-intensity pue embodied price"},
 	{"output", "output json format benchfmt events export-plot export-csv export-markdown export-metrics junit save " +
 		"verbose save-instrumented output-dir suffix id append freq-write flush jsonl rotate top table value plot " +
 		"slices with-source open records energy rate log-level"},

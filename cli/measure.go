@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -133,7 +134,7 @@ interpreter cannot be run; 127 not found.`,
 			&cli.BoolFlag{Name: "verbose", Usage: "show every function, skipped file and warning"},
 			ranksFlag(),
 			sysrootFlag(),
-		}, append(noiseFlags(), languageFlags()...)...),
+		}, slices.Concat(noiseFlags(), footprintFlags(), languageFlags())...),
 		Action: runMeasure,
 	}
 }
@@ -242,6 +243,10 @@ func measureOnce(c *cli.Context, written *bool) error {
 	if err != nil {
 		return err
 	}
+	rates, err := footprintRates(c)
+	if err != nil {
+		return err
+	}
 	files, err := openResults(c)
 	if err != nil {
 		return err
@@ -285,6 +290,7 @@ func measureOnce(c *cli.Context, written *bool) error {
 	if c.Bool("timeseries") {
 		r.Run.TaskSamples()
 	}
+	r.Run.Account(rates)
 	*written = true
 	if rank != nil {
 		return rank.write(ctx, r)

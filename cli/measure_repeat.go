@@ -80,6 +80,10 @@ func measureOften(c *cli.Context, written *bool) error {
 	if err != nil {
 		return err
 	}
+	rates, err := footprintRates(c)
+	if err != nil {
+		return err
+	}
 	outs, err := openFiles(c, seriesFiles...)
 	if err != nil {
 		return err
@@ -113,6 +117,7 @@ func measureOften(c *cli.Context, written *bool) error {
 	if s.result == nil {
 		return ended
 	}
+	s.result.Account(rates)
 	*written = true
 	if err := s.write(c, outs); err != nil {
 		return fail(statusSelf, "%w", err)

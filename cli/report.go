@@ -76,7 +76,7 @@ Exit status: 0; 1 if a run cannot be read or written down; 2 usage.`,
 			&cli.BoolFlag{Name: "open",
 				Usage: "show a page in the browser; without -o in a temporary file, which stays"},
 			&cli.BoolFlag{Name: "verbose", Usage: "show every function, test, skipped file and warning"},
-		}, append(traceFlags(), choiceFlags()...)...),
+		}, slices.Concat(footprintFlags(), traceFlags(), choiceFlags())...),
 		Action: runReport,
 	}
 }
@@ -156,6 +156,10 @@ func runReport(c *cli.Context) error {
 	if c.Bool("with-source") {
 		o.Source = sourceFile
 	}
+	rates, err := footprintRates(c)
+	if err != nil {
+		return err
+	}
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
 	to, err := reportTo(c, f, o.Names)
@@ -169,6 +173,9 @@ func runReport(c *cli.Context) error {
 		d, done, err := readDocument(c, f, reader, &o, progress)
 		defer done()
 		if err != nil {
+			return err
+		}
+		if err := accountDocument(d, rates); err != nil {
 			return err
 		}
 		progress.say("writing %s", f.Name)

@@ -86,9 +86,12 @@ run, or is not found; 2 usage.`,
 				sensorNames() + "); default: all that measure, else the estimate"},
 			ranksFlag(),
 			sysrootFlag(),
-		}, noiseFlags()...),
+		}, append(noiseFlags(), footprintFlags()...)...),
 		Action: func(c *cli.Context) error {
 			if c.String("ranks") != "" {
+				if _, err := footprintRates(c); err != nil {
+					return err
+				}
 				return runRank(c)
 			}
 			return runRepeated(c)
@@ -139,6 +142,10 @@ func runOften(c *cli.Context, written *bool) error {
 	if err != nil {
 		return err
 	}
+	rates, err := footprintRates(c)
+	if err != nil {
+		return err
+	}
 	outs, err := openExports(c)
 	if err != nil {
 		return err
@@ -175,6 +182,7 @@ func runOften(c *cli.Context, written *bool) error {
 		return stopped
 	}
 	*written = true
+	result.Account(rates)
 	if err := writeExports(c, outs, result); err != nil {
 		return fail(statusSelf, "%w", err)
 	}

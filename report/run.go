@@ -24,6 +24,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"cg/footprint"
 	"cg/nemb"
 	"cg/runtimes/sdk/spec"
 	"cg/shown"
@@ -106,6 +107,8 @@ type Run struct {
 	Warnings  []Warning  `json:"warnings"`
 	Baseline  *Baseline  `json:"baseline,omitempty"`
 	Idle      *Idle      `json:"idle_power,omitempty"`
+	// Footprint is what the machine's energy comes to, where that was asked for.
+	Footprint *footprint.Footprint `json:"footprint,omitempty"`
 	// SHA256 is the digest of this run's JSON without spaces and with "" here:
 	// it tells whether the file is as it was written.
 	SHA256 string `json:"sha256"`

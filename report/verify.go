@@ -28,6 +28,7 @@ func (r *Run) Check() []string {
 	c.noise(r)
 	c.baseline(r)
 	c.idle(r)
+	c.footprint(r)
 	digest, err := r.digest()
 	if r.asWritten != nil {
 		digest, err = *r.asWritten, nil

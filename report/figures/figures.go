@@ -74,6 +74,30 @@ func Seconds(s float64) string {
 	}
 }
 
+// Grams writes a mass, from ng on.
+func Grams(v float64) string {
+	for _, unit := range []struct {
+		size float64
+		name string
+	}{{1e6, " t"}, {1e3, " kg"}, {1, " g"}, {1e-3, " mg"}, {1e-6, " µg"}} {
+		if v >= unit.size {
+			return Digits(v/unit.size) + unit.name
+		}
+	}
+	return Digits(v*1e9) + " ng"
+}
+
+// Money writes an amount in a currency, from millionths on.
+func Money(v float64, currency string) string {
+	switch {
+	case v >= .1:
+		return Digits(v) + " " + currency
+	case v >= 1e-4:
+		return Digits(v*1e3) + " m" + currency
+	}
+	return Digits(v*1e6) + " µ" + currency
+}
+
 // Value writes a figure in its unit, J, s or W. mark stands before energies and powers.
 func Value(v *float64, unit, mark string) string {
 	if v == nil {

@@ -58,6 +58,26 @@ func TestFigures(t *testing.T) {
 }
 
 // What is not known is no figure.
+func TestGrams(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0 ng", 3e-8: "30.0 ng", 1.5e-6: "1.50 µg", .0123: "12.3 mg", 342: "342 g", 4200: "4.20 kg", 2.5e7: "25.0 t",
+	} {
+		if got := Grams(v); got != want {
+			t.Errorf("%g: %s, want %s", v, got, want)
+		}
+	}
+}
+
+func TestMoney(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0 µEUR", 1e-6: "1.00 µEUR", .0123: "12.3 mEUR", .25: "0.250 EUR", 1234: "1234 EUR",
+	} {
+		if got := Money(v, "EUR"); got != want {
+			t.Errorf("%g: %s, want %s", v, got, want)
+		}
+	}
+}
+
 func TestUnknown(t *testing.T) {
 	known := uint64(1)
 	for what, got := range map[string]string{

@@ -61,6 +61,9 @@ func Schema() map[string]any {
 func (r *Result) Check(version string) []string {
 	var faults []string
 	for i, c := range r.All() {
+		for _, fault := range c.checkFootprint() {
+			faults = append(faults, r.field(i)+fault)
+		}
 		for k, m := range c.Measurements {
 			for _, fault := range m.check(r.Meta) {
 				faults = append(faults, fmt.Sprintf("%smeasurements[%d].%s", r.field(i), k, fault))

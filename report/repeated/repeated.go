@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"cg/footprint"
 	"cg/nemb"
 	"cg/report"
 	"cg/report/figures"
@@ -51,6 +52,8 @@ type Command struct {
 	AgainstFirst *Ratio `json:"against_first,omitempty"`
 	// Functions are those of a program with checkpoints (cg measure --repeat).
 	Functions []Function `json:"functions,omitempty"`
+	// Footprint is what the machine's energy in a run comes to, where that was asked for.
+	Footprint *footprint.Footprint `json:"footprint,omitempty"`
 }
 
 // Runs counts the runs of a command.

@@ -88,6 +88,7 @@ func (m *page) single(r *report.Run, o format.Options) {
 	if r.Idle.IsWorthTelling() {
 		m.line("Idle power: %s\n", escape.Replace(r.Idle.Line()))
 	}
+	m.footprint(r.Footprint, mark)
 	if t.Noise != nil {
 		m.line("Noise: %s\n", escape.Replace(t.Noise.Line(mark)))
 	}

@@ -37,6 +37,7 @@ func writeRepeated(w io.Writer, r *repeated.Result, _ format.Options) error {
 			fmt.Sprint(c.Runs.MeasurementRuns), change)
 	}
 	for _, c := range r.All() {
+		m.footprint(c.Footprint, c.Mark())
 		m.repeatedFunctions(c)
 	}
 	if r.All()[0].Backend.Kind == nemb.Estimated {

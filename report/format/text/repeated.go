@@ -54,6 +54,7 @@ func (p *printer) command(c repeated.Command) {
 			p.line("  %s  %s", pad("CV", 8), spread)
 		}
 	}
+	p.footprint(c.Footprint, mark, "  ")
 	p.line("  %s  %s", pad("Runs", 8), countedRuns(c))
 	if s := c.ProgramEnergyJ; s != nil && len(s.Outliers) > 0 {
 		var out []string

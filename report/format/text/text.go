@@ -138,6 +138,7 @@ func (p *printer) headline(r *report.Run) {
 	if r.Idle.IsWorthTelling() {
 		p.line("Idle     %s", p.paint(dim, r.Idle.Line()))
 	}
+	p.footprint(r.Footprint, r.Mark(), "")
 	if t.Source != "" {
 		p.line("Source   %s", p.paint(dim, p.cut(t.Source, p.Width-9)))
 	}

@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"cg/footprint"
+	"cg/report"
+	"cg/report/format"
+	"cg/report/repeated"
+)
+
+// footprintSettings are the flags that have the rates of emissions and cost, by the name of
+// footprint.Error.
+var footprintSettings = map[string]string{
+	"zone": "grid-zone", "intensity": "grid-intensity", "pue": "pue", "embodied": "embodied", "price": "price",
+}
+
+// footprintFlags ask for what the machine's energy comes to.
+func footprintFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "carbon", Usage: "show what the machine's energy emits, in grams of CO2 equivalents"},
+		&cli.BoolFlag{Name: "cost", Usage: "show what the machine's energy costs"},
+		&cli.StringFlag{Name: "grid-zone", Usage: "emissions are those of electricity in `ZONE`: a country's code " +
+			"(DE), EU or World; mean of a year, by Ember"},
+		&cli.StringFlag{Name: "grid-intensity", Usage: "emissions for each kWh in place of the zone's: `GRAMS` " +
+			"(340, or 300..380), or a file or address of a table of times and g_per_kwh"},
+		&cli.StringFlag{Name: "pue", Usage: "the data centre uses `TIMES` what its machines do (1.3, or 1.2..1.5; " +
+			"default: 1)"},
+		&cli.StringFlag{Name: "embodied", Usage: "add `GRAMS` of making the machine for each hour, and their source: " +
+			"\"15 g/h, SOURCE\""},
+		&cli.StringFlag{Name: "price", Usage: "a kWh costs `PRICE` (\"0.30 EUR\", or \"0.25..0.35 EUR\")"},
+	}
+}
+
+// rateFlags are the flags of rates.
+func rateFlags() []string { return slices.Collect(maps.Values(footprintSettings)) }
+
+// footprintRates are the rates that the flags name, nil where nothing is asked for.
+func footprintRates(c *cli.Context) (*footprint.Rates, error) {
+	if c.String("ranks") != "" { // whose reports share the node's energy
+		for _, name := range []string{"carbon", "cost"} {
+			if given(c, name) {
+				return nil, fail(statusUsage, "--%s is for one machine's run and not for a rank: leave it out", name)
+			}
+		}
+		return nil, nil
+	}
+	if !c.Bool("carbon") && !c.Bool("cost") {
+		for _, name := range footprintSettings {
+			if given(c, name) {
+				return nil, fail(statusUsage, "--%s is for --carbon or --cost: use it with one of them", name)
+			}
+		}
+		return nil, nil
+	}
+	rates, err := footprint.New(footprint.Settings{
+		Carbon: c.Bool("carbon"), Cost: c.Bool("cost"), Zone: c.String("grid-zone"),
+		Intensity: c.String("grid-intensity"), PUE: c.String("pue"), Price: c.String("price"),
+		Embodied: c.String("embodied"),
+	}, footprint.Open)
+	var setting *footprint.Error
+	if errors.As(err, &setting) {
+		return nil, fail(statusUsage, "--%s: %w", footprintSettings[setting.Setting], setting.Err)
+	}
+	return rates, err
+}
+
+// accountDocument fills in what the energy of a saved document comes to.
+func accountDocument(d format.Document, rates *footprint.Rates) error {
+	if rates == nil {
+		return nil
+	}
+	switch d := d.(type) {
+	case *report.Run:
+		d.Account(rates)
+	case report.Several:
+		for _, r := range d {
+			r.Account(rates)
+		}
+	case *repeated.Result:
+		d.Account(rates)
+	default:
+		return fail(statusUsage, "--carbon and --cost are for runs, and this is %s", d.Kind())
+	}
+	return nil
+}
+
+// checkRate is the check of a setting of footprint: what cannot be used is an error.
+func checkRate(set func(*footprint.Settings, string)) func(string) error {
+	return func(text string) error {
+		var s footprint.Settings
+		set(&s, text)
+		_, err := footprint.New(s, nil) // which asks for nothing, and so reads nothing
+		var setting *footprint.Error
+		if errors.As(err, &setting) {
+			return setting.Err
+		}
+		return err
+	}
+}

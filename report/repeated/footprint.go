@@ -1,0 +1,66 @@
+package repeated
+
+import (
+	"fmt"
+	"time"
+
+	"cg/footprint"
+	"cg/report"
+)
+
+// Account fills in what the machine's mean energy in a run comes to, for each command. The
+// interval is that of the mean, and from the least run to the most where there are too few
+// runs for one. See report.Run.Account.
+func (r *Result) Account(rates *footprint.Rates) {
+	if rates == nil {
+		return
+	}
+	all := r.Commands
+	if len(all) == 0 {
+		all = []Command{r.Command}
+	}
+	for i := range all {
+		if err := all[i].account(rates, r.Meta); err != nil {
+			r.Warnings = append(r.Warnings, report.Warning{Slug: "footprint-unknown",
+				Message: fmt.Sprintf("the emissions are not known: %v", err)})
+			break
+		}
+	}
+	if len(r.Commands) == 0 {
+		r.Command = all[0]
+	}
+}
+
+func (c *Command) account(rates *footprint.Rates, meta report.Meta) (err error) {
+	s := c.EnergyJ
+	c.Footprint = nil
+	if s == nil || c.DurationS == nil {
+		return fmt.Errorf("the machine's energy is not")
+	}
+	use := footprint.Use{
+		Joules: footprint.Range{Value: s.Mean, Lo: s.Min, Hi: s.Max},
+		Lasted: time.Duration(c.DurationS.Mean * 1e9),
+	}
+	if s.CI95Lower != nil && s.CI95Upper != nil {
+		use.Joules.Lo, use.Joules.Hi = min(s.Mean, *s.CI95Lower), max(s.Mean, *s.CI95Upper)
+	}
+	if use.From, use.To, err = meta.Span(); err == nil {
+		c.Footprint, err = rates.Of(use)
+	}
+	return err
+}
+
+// checkFootprint holds what the mean energy comes to against it.
+func (c Command) checkFootprint() (faults []string) {
+	if c.Footprint == nil {
+		return nil
+	}
+	for _, fault := range c.Footprint.Check() {
+		faults = append(faults, "footprint: "+fault)
+	}
+	if c.EnergyJ == nil || c.Footprint.EnergyJ.Value != c.EnergyJ.Mean {
+		faults = append(faults, fmt.Sprintf("footprint.energy_j: %g, which is not the mean energy",
+			c.Footprint.EnergyJ.Value))
+	}
+	return faults
+}
