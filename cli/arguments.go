@@ -219,19 +219,12 @@ func language(c *cli.Context) (*languages.Language, languages.Target, error) {
 
 // languageOf does so for arguments in place of the command's own.
 func languageOf(c *cli.Context, args []string) (*languages.Language, languages.Target, error) {
-	// A flag that names the target makes the arguments a command.
-	for _, l := range languages.All() {
-		for _, f := range l.Flags() {
-			if !f.Target || !c.IsSet(f.Name) {
-				continue
-			}
-			if len(args) > 0 && languages.Named(args[0]) != nil {
-				l = languages.Named(args[0])
-				args = args[1:]
-			}
-			t, err := target(c, l, args, "")
-			return l, t, err
+	if l, rest, err := languageOfFlag(c, args); l != nil || err != nil {
+		if err != nil {
+			return nil, languages.Target{}, err
 		}
+		t, err := target(c, l, rest, "")
+		return l, t, err
 	}
 	if len(args) == 0 {
 		return nil, languages.Target{}, fail(statusUsage, "no target: cg %s %s", c.Command.Name, c.Command.ArgsUsage)
@@ -268,6 +261,42 @@ func languageOf(c *cli.Context, args []string) (*languages.Language, languages.T
 	}
 	t, err := target(c, l, args, chosen)
 	return l, t, err
+}
+
+// languageOfFlag is the language of a flag that names the target, which makes the arguments a
+// command: the one that is named before it, else the one that has the flag, else, of several,
+// the one whose project it is. nil if there is no such flag.
+func languageOfFlag(c *cli.Context, args []string) (*languages.Language, []string, error) {
+	var have []*languages.Language
+	folder := ""
+	for _, l := range languages.All() {
+		for _, f := range l.Flags() {
+			if f.Target && c.IsSet(f.Name) {
+				have, folder = append(have, l), c.String(f.Name)
+			}
+		}
+	}
+	switch {
+	case len(have) == 0:
+		return nil, nil, nil
+	case len(args) > 0 && languages.Named(args[0]) != nil:
+		return languages.Named(args[0]), args[1:], nil
+	case len(have) == 1:
+		return have[0], args, nil
+	}
+	var names []string
+	var owners []*languages.Language
+	for _, l := range have {
+		if l.OwnsProject != nil && l.OwnsProject(folder) {
+			owners = append(owners, l)
+		}
+		names = append(names, l.Name)
+	}
+	if _, err := os.Stat(folder); len(owners) == 1 || err != nil { // who runs it says what is wrong
+		return append(owners, have[0])[0], args, nil
+	}
+	return nil, nil, fail(statusUsage, "%s: cannot tell its language; say which before it (%s)", folder,
+		strings.Join(names, ", "))
 }
 
 // flagNames are the names of the flags that a language has.

@@ -60,6 +60,7 @@ func commands() []*cli.Command {
 		manCommand(),
 		loadCommand(),
 		measurerCommand(),
+		compilerCommand(),
 	}
 	for _, c := range all {
 		if slices.ContainsFunc(c.Flags, func(f cli.Flag) bool {

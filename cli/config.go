@@ -33,9 +33,8 @@ const projectFile = ".cg.toml"
 // notSettings lists what has no setting: commands whose flags say what to do now, and
 // flags that are of one run.
 var notSettings = struct{ commands, flags []string }{
-	[]string{"config", "calibrate", "load", "measurer", "info", "doctor", "init-sensors", "validate", "report",
-		"verify", "compare",
-		"sdk", "version", "help", "completion", "man"},
+	[]string{"config", "calibrate", "load", "measurer", "compiler", "info", "doctor", "init-sensors", "validate",
+		"report", "verify", "compare", "sdk", "version", "help", "completion", "man"},
 	[]string{"help", "config", "sysroot", "stdin", "instrumented", "id", "append", "until-pid", "pid", "pairs",
 		"save-instrumented", "analyze.output-dir",
 		"command", "prepare", "validate", "export-csv", "export-markdown", "budget", "export-plot", "benchfmt",

@@ -138,6 +138,10 @@ func (p *prepared) again(o *measure.Outcome, c launcher.Cmd) (why string, is boo
 
 // facts adds what was prepared and found to the facts of a run.
 func (p *prepared) facts(o *measure.Outcome, f report.Facts) report.Facts {
+	var off string
+	if p.command.Ended != nil {
+		off = p.command.Ended()
+	}
 	f.Refused = slices.Concat(p.refused, p.cache.Refused(), p.server.RefusedFiles())
 	f.Outcome, f.Sites, f.Begun = o, p.server.Sites(), p.server.TaskStarts()
 	f.Spans = map[checkpoint.SiteID]report.Span{}
@@ -154,8 +158,8 @@ func (p *prepared) facts(o *measure.Outcome, f report.Facts) report.Facts {
 	if reason, is := p.server.WithoutChannel(); is {
 		f.Off = &reason
 	}
-	if p.command.Uninstrumented != "" {
-		f.Off = &p.command.Uninstrumented
+	if off = cmp.Or(p.command.Uninstrumented, off); off != "" {
+		f.Off = &off
 	}
 	if tests := p.command.Tests; tests != nil {
 		f.Outcomes = func(tasks []string) map[string]report.Outcome {

@@ -113,11 +113,20 @@ type Command struct {
 	// RunAgain is asked when the program has ended, with a status of 0 if somebody
 	// ended it: whether it is to be prepared and run again. nil for never.
 	RunAgain func(status int) Verdict
+	// Ended is asked when the program has ended: why it ran without checkpoints, "" if it had
+	// some. nil if that is known before.
+	Ended func() (uninstrumented string)
 	// Tests says how the tests ended, by what their tasks are called. nil if
 	// nobody knows.
 	Tests func(tasks []string) map[string]Test
 	// Release lets go of what the command holds, after the run. nil for nothing.
 	Release func()
+}
+
+// Call is what is left of a call of a compiler.
+type Call struct {
+	Exec   []string // the command that takes the place of this process, nil if all is done
+	Stderr []byte   // what the compiler has said so far
 }
 
 // Verdict is whether a program is run again.
@@ -199,6 +208,12 @@ type Capabilities struct {
 	// without cg, and lists what it wrote besides copies: for a language whose files
 	// do so only together. A language has SaveFile or SaveTarget, not both.
 	SaveTarget func(t Target, o instrument.Options, dir string) (written []string, err error)
+	// Wrap stands in the place of a compiler that a build calls, with the arguments that Launch
+	// has given its stand-in and those of the compiler behind them.
+	Wrap func(args []string) (Call, error)
+	// OwnsProject reports whether a folder has a build of this language, for a flag with which
+	// the target is a command.
+	OwnsProject func(folder string) bool
 	// SDK is for a language whose programs can measure parts of themselves.
 	SDK *SDK
 }

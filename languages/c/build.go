@@ -133,6 +133,9 @@ func (b *build) linkerFlags() (flags []string) {
 }
 
 func (d *dialect) check(t languages.Target) error {
+	if _, is := t.Flags["project"]; is {
+		return checkProject(t)
+	}
 	a, err := d.parseArguments(t)
 	if err != nil {
 		return err
@@ -142,6 +145,12 @@ func (d *dialect) check(t languages.Target) error {
 
 // launch builds the program with checkpoints into the run's folder.
 func (d *dialect) launch(t languages.Target, s languages.Setup) (languages.Command, error) {
+	if _, is := t.Flags["project"]; is {
+		if s.OwnCheckpoints {
+			return languages.Command{}, languages.Refuse(2, "--instrumented does not go with --project")
+		}
+		return d.launchProject(t, s)
+	}
 	ctx := context.Background()
 	b, err := d.prepare(ctx, t, s)
 	if err != nil {

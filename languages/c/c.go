@@ -5,6 +5,9 @@
 // preprocesses each; what comes out, with its line markers, is planned and rewritten, and is
 // compiled. So macros and headers are text, and lines are those of the user's files. Results
 // are kept in cg's own cache; no file of the user's is written.
+//
+// It also takes a project with a build of its own. The build runs in a copy of the project, with
+// stand-ins for its compilers first in PATH, which do the same for each file.
 package c
 
 import (
@@ -62,11 +65,15 @@ func init() {
 				Interpreter: &languages.Interpreter{Flag: d.flag, Argument: flagBeforeTarget, Versions: d.versions},
 				Options: &languages.Options{
 					Flags: []languages.Flag{{Name: "build-flags",
-						Usage: "`FLAGS` for the compiler, such as '-O3 -Iinclude -lz'"}},
+						Usage: "`FLAGS` for the compiler, such as '-O3 -Iinclude -lz'"},
+						{Name: "project", Usage: "build a copy of the project `DIR` with checkpoints: TARGET is " +
+							"the build's command", Target: true}},
 					Switches: []languages.Flag{{Name: "inline",
 						Usage: "checkpoints also in short functions without loops and calls"}},
 				},
-				SaveTarget: d.saveTarget,
+				SaveTarget:  d.saveTarget,
+				Wrap:        wrap,
+				OwnsProject: ownsProject,
 			},
 		})
 	}
@@ -74,7 +81,8 @@ func init() {
 
 // targets is what a target can be.
 func (d *dialect) targets() string {
-	return d.title + " files, or a folder of them; flags of the compiler may stand before it"
+	return d.title + " files, or a folder of them; flags of the compiler may stand before it; with --project DIR the " +
+		"command that builds and runs the project"
 }
 
 // isSource reports whether a file is of the dialect, by its ending.

@@ -47,6 +47,16 @@ type owner struct {
 	dir     string   // where the compiler runs
 	folders []string // whole paths; what is below one of them is the program's
 	options instrument.Options
+	// copy is the folder that a build is in, and original the one that it is a copy of; "" without.
+	copy, original string
+}
+
+// moved is a path below another folder, if it lies below one; "" for the folder changes nothing.
+func moved(path, from, to string) string {
+	if rel, is := strings.CutPrefix(path, from+"/"); is && from != "" {
+		return filepath.Join(to, rel)
+	}
+	return path
 }
 
 // owned gives the whole path of a region's file, if functions in it are wanted.
@@ -63,6 +73,7 @@ func (w owner) owned(r region) (path string, is bool) {
 	for _, folder := range w.folders {
 		own = own || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 	}
+	path = moved(path, w.copy, w.original)
 	return path, w.options.FileWanted(path, own)
 }
 
@@ -72,6 +83,7 @@ type unitPlan struct {
 	text    *text
 	path    string // of the source file
 	funcs   []planned
+	loaded  bool                   // the program finds the checkpoints when it begins
 	short   int                    // functions left out because they are short
 	left    []instrument.LeftAlone // with the paths of their files before the names
 	paths   []string               // of the files of left

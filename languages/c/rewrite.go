@@ -14,11 +14,7 @@ import (
 
 // declarations stand before the text of a unit that has checkpoints. The compiler takes them
 // for a system header's (flag 3), so no option of the user's makes it warn of them.
-const declarations = `%sextern unsigned long long __codegreen_enter(unsigned);
-extern void __codegreen_exit(unsigned long long);
-extern int __codegreen_back(unsigned long long, int);
-extern void __codegreen_unit(unsigned *, const char *);
-%sstatic unsigned __codegreen_sites[%d];
+const declarations = `static unsigned __codegreen_sites[%d];
 %s
 `
 
@@ -36,6 +32,68 @@ const (
 	return *__call ? (__codegreen_exit(*__call), 0) : 0;
 }`
 )
+
+// linkedIn are the functions of a program that has the checkpoints in itself.
+const linkedIn = `%sextern unsigned long long __codegreen_enter(unsigned);
+extern void __codegreen_exit(unsigned long long);
+extern int __codegreen_back(unsigned long long, int);
+extern void __codegreen_unit(unsigned *, const char *);
+%s`
+
+// loadedIn are those of a program, a library or a plug-in that a build of the user's links: it
+// loads the library with the checkpoints when it begins, if the environment names one. So there is one in
+// a process, whatever is in how many libraries, and none in a process without cg. The
+// loader's functions are found where the program has them by itself (weak), so that no link
+// fails for them; %[3]s is that attribute.
+const loadedIn = `%[1]sextern void *__codegreen_open(const char *, int) __asm__("dlopen")%[3]s;
+extern void *__codegreen_find(void *, const char *) __asm__("dlsym")%[3]s;
+extern char *__codegreen_variable(const char *) __asm__("secure_getenv")%[3]s;
+%[2]sstatic unsigned long long (*__codegreen_enter)(unsigned);
+static void (*__codegreen_exit)(unsigned long long);
+static int (*__codegreen_again)(unsigned long long, int);
+static __inline__ int __attribute__((__always_inline__, __unused__, __no_instrument_function__)) __codegreen_back(unsigned long long __call, int __value)
+{
+	return __codegreen_again ? __codegreen_again(__call, __value) : __value;
+}
+static void __attribute__((__unused__, __no_instrument_function__)) __codegreen_unit(unsigned *__sites, const char *__records)
+{
+	const char *__path;
+	void *__library;
+	void (*__unit)(unsigned *, const char *);
+	if (!__codegreen_variable || !__codegreen_open || !__codegreen_find)
+		return;
+	__path = __codegreen_variable("CG_C_RUNTIME");
+	if (!__path || !*__path || !(__library = __codegreen_open(__path, 2)))
+		return;
+	__codegreen_enter = (unsigned long long (*)(unsigned))__codegreen_find(__library, "__codegreen_enter");
+	__codegreen_exit = (void (*)(unsigned long long))__codegreen_find(__library, "__codegreen_exit");
+	__codegreen_again = (int (*)(unsigned long long, int))__codegreen_find(__library, "__codegreen_back");
+	__unit = (void (*)(unsigned *, const char *))__codegreen_find(__library, "__codegreen_unit");
+	if (__codegreen_enter && __codegreen_exit && __codegreen_again && __unit)
+		__unit(__sites, __records);
+}
+`
+
+// declared gives the declarations of a unit.
+func (u *unitPlan) declared() string {
+	begin, end := "", ""
+	if u.dialect.scoped {
+		begin, end = "extern \"C\" {\n", "}\n"
+	}
+	leaves := leave
+	if slices.ContainsFunc(u.funcs, u.computed) {
+		leaves += "\n" + leaveComputed
+	}
+	sites := fmt.Sprintf(declarations, len(u.funcs), leaves)
+	if !u.loaded {
+		return fmt.Sprintf(linkedIn, begin, end) + sites
+	}
+	weak := " __attribute__((__weak__))"
+	if bytes.Contains(u.text.source, []byte("dlopen")) || bytes.Contains(u.text.source, []byte("secure_getenv(")) {
+		weak = "" // the program has them, and a static link is to find them
+	}
+	return fmt.Sprintf(loadedIn, begin, end, weak) + sites
+}
 
 // registration stands behind the text: before all other constructors, the sites get their numbers.
 const registration = `
@@ -64,15 +122,8 @@ func (u *unitPlan) rewrite() ([]byte, error) {
 	}
 	records, order := u.records()
 	at, first := u.text.firstContent()
-	begin, end, leaves := "", "", leave
-	if u.dialect.scoped {
-		begin, end = "extern \"C\" {\n", "}\n"
-	}
-	if slices.ContainsFunc(u.funcs, u.computed) {
-		leaves += "\n" + leaveComputed
-	}
-	edits := []edit.Edit{{Start: at, End: at, New: fmt.Sprintf("# 1 \"<codegreen>\" 3\n"+declarations+"# %d %s\n",
-		begin, end, len(u.funcs), leaves, first.line, first.marked())}}
+	edits := []edit.Edit{{Start: at, End: at, New: "# 1 \"<codegreen>\" 3\n" + u.declared() +
+		fmt.Sprintf("# %d %s\n", first.line, first.marked())}}
 	for i, f := range u.funcs {
 		r, line, col := u.text.place(f.begin)
 		place := fmt.Sprintf("# %d %s", line, r.quoted)

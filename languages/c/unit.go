@@ -37,13 +37,22 @@ func (d *dialect) findCompiler(ctx context.Context, asked string) (compiler, err
 	if len(words) == 0 {
 		words = []string{d.command}
 	}
-	path, err := exec.LookPath(words[0])
+	_, err := exec.LookPath(words[0])
 	if err != nil && asked != "" {
 		return compiler{}, languages.Refuse(127, "%s: no such compiler: %v", words[0], errors.Unwrap(err))
 	}
 	if err != nil {
 		return compiler{}, languages.Refuse(127, "no %s compiler found (%s): install gcc or clang, or name one with "+
 			"--%s PATH", d.title, d.command, d.flag)
+	}
+	return describe(ctx, words)
+}
+
+// describe asks a compiler for its version. words are its command.
+func describe(ctx context.Context, words []string) (compiler, error) {
+	path, err := exec.LookPath(words[0])
+	if err != nil {
+		return compiler{}, languages.Refuse(127, "%s: no such compiler: %v", words[0], errors.Unwrap(err))
 	}
 	c := compiler{words: append([]string{path}, words[1:]...)}
 	info, err := os.Stat(path)
@@ -72,6 +81,10 @@ type unit struct {
 	file     string   // as the user wrote it
 	owner    owner
 	inline   bool
+	loaded   bool   // the program finds the checkpoints when it begins, and has them not in itself
+	unkept   bool   // the object is not kept
+	more     string // what else the object depends on
+	out      string // where the object is made, because that decides what else is made; "" for anywhere
 	kept     runtimes.Cache
 	dir      string // of the run, for files in between
 	key      string // of the files there
@@ -109,7 +122,7 @@ func (u *unit) compile(ctx context.Context) (*object, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, known := u.digest(source, warned), !readsMore(source)
+	key, known := u.digest(source, warned), !readsMore(source) && !u.unkept
 	if o, is := u.find(key); is && known {
 		return o, nil
 	}
@@ -118,7 +131,9 @@ func (u *unit) compile(ctx context.Context) (*object, error) {
 		return nil, err
 	}
 	if !known {
-		o.path, o.digest = name+objectEnding, digest(content)
+		if o.path, o.digest = u.objectName(name), digest(content); u.out != "" {
+			return o, nil
+		}
 		return o, os.WriteFile(o.path, content, 0o600)
 	}
 	return o, u.keep(key, name, content, o)
@@ -133,9 +148,8 @@ func readsMore(source []byte) bool {
 // digest stands for everything that an object depends on.
 func (u *unit) digest(source, warned []byte) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\x00%s\x00%s\x00%q\x00%+v\x00%s\x00%q\x00%v\x00%q\x00", planVersion(), u.dialect.name,
-		u.compiler.key, u.flags,
-		u.owner.options, u.owner.dir, u.owner.folders, u.inline, warned)
+	fmt.Fprintf(h, "%s\x00%s\x00%s\x00%q\x00%+v\x00%v\x00%v\x00%q\x00%s\x00", planVersion(), u.dialect.name,
+		u.compiler.key, u.flags, u.owner, u.inline, u.loaded, warned, u.more)
 	h.Write(source)
 	return hex.EncodeToString(h.Sum(nil))[:24]
 }
@@ -172,6 +186,14 @@ func (u *unit) keep(key, name string, content []byte, o *object) error {
 	return nil
 }
 
+// objectName is where the text with checkpoints is compiled to.
+func (u *unit) objectName(name string) string {
+	if u.out != "" {
+		return u.out
+	}
+	return name + objectEnding
+}
+
 // plain compiles the unit as it is.
 func (u *unit) plain(ctx context.Context, name string) (content, said []byte, err error) {
 	out := name + "-plain.o"
@@ -197,6 +219,7 @@ func (u *unit) build(ctx context.Context, name string, source, warned []byte) ([
 		if err != nil {
 			return u.leaveBare(ctx, name, o, err.Error())
 		}
+		p.loaded = u.loaded
 		if o.note(p); len(p.funcs) == 0 {
 			return u.leaveBare(ctx, name, o, "")
 		}
@@ -220,7 +243,7 @@ func (u *unit) build(ctx context.Context, name string, source, warned []byte) ([
 			}
 		}
 		if refused == nil {
-			content, err = os.ReadFile(name + objectEnding)
+			content, err = os.ReadFile(u.objectName(name))
 			return content, o, err
 		}
 		if !uncomputed && bytes.Contains(said, []byte("__builtin_is_constant_evaluated")) {
@@ -235,17 +258,28 @@ func (u *unit) build(ctx context.Context, name string, source, warned []byte) ([
 
 // compilePreprocessed compiles the text with checkpoints.
 func (u *unit) compilePreprocessed(ctx context.Context, name string, more []string) (said []byte, err error) {
-	args := without(u.flags, preprocessing)
+	args := without(withoutHeaders(u.flags), preprocessing)
 	if strings.Contains(u.compiler.version, "clang") {
 		args = append(args, "-Qunused-arguments")
 	}
-	args = append(append(args, more...), "-x", u.dialect.preprocessed, "-c", name+"-cg.i", "-o", name+objectEnding)
+	args = append(append(args, more...), "-x", u.dialect.preprocessed, "-c", name+"-cg.i", "-o", u.objectName(name))
 	return u.compiler.run(ctx, args...)
 }
+
+// bareError says that a unit whose object is made in its place is to be compiled as it is, and why.
+type bareError struct{ left []left }
+
+func (e *bareError) Error() string { return "it gets no checkpoints" }
 
 // leaveBare gives the object without checkpoints. why is for the list, "" for a unit that has none
 // to be listed.
 func (u *unit) leaveBare(ctx context.Context, name string, o *object, why string) ([]byte, *object, error) {
+	if u.out != "" {
+		if why != "" {
+			o.Left = []left{{u.file, why}}
+		}
+		return nil, nil, &bareError{o.Left}
+	}
 	content, said, err := u.plain(ctx, name)
 	if err != nil {
 		return nil, nil, languages.Refuse(1, "the compiler refuses the program:\n%s", reason(said, err))

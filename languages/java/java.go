@@ -53,7 +53,8 @@ func init() {
 				Render:       renderAlone,
 				SupportFiles: func() (map[string][]byte, error) { return nil, nil },
 			},
-			SDK: &languages.SDK{Files: func() (map[string][]byte, error) { return runtimes.Folder("java/sdk") }},
+			OwnsProject: ownsProject,
+			SDK:         &languages.SDK{Files: func() (map[string][]byte, error) { return runtimes.Folder("java/sdk") }},
 		},
 	})
 }

@@ -55,6 +55,12 @@ type project struct {
 
 const projectUsage = "cg measure java --project DIR -- mvn -q test"
 
+// ownsProject reports whether a folder has Java sources.
+func ownsProject(folder string) bool {
+	_, err := languages.Sources("Java", folder, ".java")
+	return err == nil
+}
+
 // checkProject refuses a project that cannot be built, or a build that cannot be started.
 func checkProject(t languages.Target) error {
 	dir := t.Flags["project"]
