@@ -47,8 +47,8 @@ func TestText(t *testing.T) {
 				if mode == "pure" && (python != byDefault(t) || name == "end" || name == "trace" || name == "interrupted") {
 					continue // without the native module a frame of cg's is below the program's
 				}
-				if name == "trace" && minor(python) < 11 || name == "cookie" && minor(python) < 10 {
-					continue // more line events before 3.11; 3.8 and 3.9 take the cookie and have no text without it
+				if name == "trace" && minor(python) < 10 || name == "cookie" && minor(python) < 10 {
+					continue // more line events before 3.10; 3.8 and 3.9 take the cookie and have no text without it
 				}
 				t.Run(version(python)+"/"+name+"/"+mode, func(t *testing.T) {
 					text := texts[name]

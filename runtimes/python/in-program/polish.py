@@ -1,4 +1,4 @@
-"""Makes what the compiler made of the marks invisible to debuggers, from 3.11 on.
+"""Makes what the compiler made of the marks invisible to debuggers, from 3.10 on.
 It takes compiled code with marks and returns the same code with other tables. The
 enter takes its line from what stands before it. The handler that the try adds
 would leave the frame without a line. Code of other interpreters is left as it is.
@@ -54,6 +54,9 @@ def polish(code):
              if type(c) is TEXT and c.startswith(MARK)}
     if not marks:
         return code.replace(co_consts=consts)
+    if sys.version_info < (3, 11):
+        return code.replace(co_consts=consts, co_code=raised_again(code.co_code, marks),
+                            co_firstlineno=max(code.co_firstlineno, 1))  # an empty module has no line
     ops = code.co_code
     lines, table, room = code.co_linetable, code.co_exceptiontable, code.co_stacksize
     for u in range(1, len(ops) // 2):
@@ -86,6 +89,17 @@ def polish(code):
                         co_exceptiontable=write_exceptions(entries), co_stacksize=room)
 
 
+def raised_again(ops, marks):
+    """Code of 3.10, where blocks stand in the code and not in a table: an exception that the
+    handler of a try has recorded goes on from the instruction that raised it, as after a with statement."""
+    patched = bytearray(ops)
+    for u in range(1, len(ops) // 2 - 2):
+        found = recorded(ops, u)  # then it is dropped, and the exception raised again
+        if found and marks.get(found[1]) == EXIT and ops[2 * u + 4] == RERAISE and ops[2 * u + 5] == 0:
+            patched[2 * u + 5] = 1
+    return bytes(patched)
+
+
 def operand(ops, u):
     """(first unit, operand) of the instruction at a unit, its prefixes included."""
     value, shift, op = ops[2 * u + 1], 8, ops[2 * u]
@@ -106,6 +120,14 @@ def prefix():
 
 
 EXTENDED = prefix() if NOWHERE and KNOWN else None
+
+
+def raising():
+    """The instruction that ends a finally after an exception, on 3.10: the last of its code."""
+    return compile("try: x\nfinally: y", "", "exec").co_code[-2]
+
+
+RERAISE = raising() if NOWHERE and sys.version_info < (3, 11) else None
 
 
 # The tables: github.com/python/cpython/blob/3.11/Objects/locations.md and

@@ -266,7 +266,12 @@ class Weaver:
             while n < len(body) and isinstance(body[n], ast.ImportFrom) and body[n].module == "__future__":
                 n += 1
             self.tree.body = self.wrapped(body, site, n)
-            if n == 0 and body and sys.version_info >= (3, 14):
+            if n == 0 and body and NOWHERE and sys.version_info < (3, 11):
+                # The first line of a module's code is that of its first instruction.
+                enter = self.tree.body[0]
+                for node in enter, enter.value, enter.value.operand:
+                    put(node, body[0])
+            elif n == 0 and body and sys.version_info >= (3, 14):
                 # The code of the module's annotations (PEP 649) begins on the
                 # line of its first statement, and needs one.
                 put(self.tree.body[0], body[0])

@@ -109,7 +109,7 @@ for f in functions:
     print("  ", at, lines[0].rstrip(), len(lines))
     if hasattr(c, "co_lines"):
         lines_run = [l for _, _, l in c.co_lines() if l is not None and l >= 0]
-        print("  ", [l for l, _ in itertools.groupby(lines_run)] if sys.version_info >= (3, 11) else "")
+        print("  ", [l for l, _ in itertools.groupby(lines_run)] if sys.version_info >= (3, 11) else sorted(set(lines_run)))
     if hasattr(c, "co_positions"):
         print("  ", sorted({p for p in c.co_positions() if None not in p and p[0] > c.co_firstlineno})[:4])
     if sys.version_info >= (3, 13):

@@ -1,7 +1,7 @@
-# needs 3.11
+# needs 3.10
 # not saved: its lines move
 # not pure: checkpoints in Python are traced like any Python
-# A program that traces itself sees its own lines. (Before 3.11 an instruction
+# A program that traces itself sees its own lines. (Before 3.10 an instruction
 # cannot be without a line: the enter and the exit of a function repeat the
 # line events of its first and last statement.)
 import sys
@@ -40,14 +40,41 @@ def lines(frame, event, arg):
     return lines
 
 
+def both(x):
+    if x:
+        y = 1
+    elif x is None:
+        return (2,
+                x)
+    else:
+        y = 2
+
+
+def loops(x):
+    global seen
+    while x:
+        x -= 1
+
+
+def empty_first(x):
+    with open(__file__) as f:
+        if x:
+            return f.closed
+
+
 sys.settrace(lines)
 traced(1)
+for x in 1, None, 0:
+    both(x)
+    loops(x)
+    empty_first(x)
 list(generator())
 simple()
 try:
     fails()
-except ValueError:
-    pass
+except ValueError as e:
+    at = e.__traceback__.tb_next
+    print(at.tb_lineno, at.tb_frame.f_lineno)
 (lambda: 1)()
 sys.settrace(None)
 for s in seen:
@@ -58,4 +85,6 @@ traced(1)
 simple()
 sys.setprofile(None)
 print(calls)
-print(sorted(set(l for _, _, l in traced.__code__.co_lines() if l)) if hasattr(traced.__code__, "co_lines") else "")
+for f in traced, both, loops, fails:
+    print(sorted({l for _, _, l in f.__code__.co_lines() if l}), f.__code__.co_firstlineno)
+print(sys._getframe().f_code.co_firstlineno)
