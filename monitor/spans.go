@@ -28,8 +28,8 @@ const (
 	settleAfter = 10 * time.Second
 	mostSpans   = 50_000 // that wait for a window to be settled
 	mostShares  = 5000   // processes of a window that are remembered
-	// mostRemembered is how many shares of processes all windows have together: some 40 MB. Beyond it the
-	// oldest windows are forgotten, however long windows are to be remembered.
+	// mostRemembered is how many shares of processes all windows of all domains have together. Beyond it
+	// the oldest windows are forgotten, however long windows are to be remembered.
 	mostRemembered = 300_000
 )
 
