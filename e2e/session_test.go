@@ -155,7 +155,7 @@ with codegreen.Session("training", output_file=sys.argv[1], record_time_series=T
 		t.Fatal(err)
 	}
 	text := shown.String()
-	for _, want := range []string{"Energy ", "measured", "Overlap", "\nepoch ", "\n  step ", "\nbeside ", "\nleft open ", "sampler: sidecar: ", "forgotten: "} {
+	for _, want := range []string{"Machine ", "measured", "Overlap", "\nepoch ", "\n  step ", "\nbeside ", "\nleft open ", "sampler: sidecar: ", "forgotten: "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

@@ -73,11 +73,17 @@ func (l NoiseLimits) quality(cv *float64) *string {
 	if cv == nil {
 		return nil
 	}
+	name := l.Name(*cv)
+	return &name
+}
+
+// Name is the quality of a coefficient of variation in percent.
+func (l NoiseLimits) Name(cv float64) string {
 	i := 0
-	for i < len(l.Quality) && *cv >= l.Quality[i] {
+	for i < len(l.Quality) && cv >= l.Quality[i] {
 		i++
 	}
-	return &qualities[i]
+	return qualities[i]
 }
 
 // reasons tells why a span is warned of.

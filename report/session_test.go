@@ -51,7 +51,7 @@ func TestReadSession(t *testing.T) {
 		t.Error(faults)
 	}
 	text := textOf(t, r, format.Terminal{})
-	for _, want := range []string{"Energy  ?  no backend", "\na ", "no-backend: nothing"} {
+	for _, want := range []string{"Machine  ?  no backend", "\na ", "no-backend: nothing"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

@@ -184,7 +184,7 @@ func TestTwoRunsInText(t *testing.T) {
 	*more.Totals.ProgramEnergyJ += 2_000_000
 	text := string(reporttest.Write(t, "text", repeatedly(used(t, 0.5, 0), more),
 		format.Options{Terminal: format.Terminal{Width: 100}}))
-	for _, want := range []string{"\n  Energy    19.0 J ± 1.41 J\n", "\na             1  600 mJ         ?  23.6 %  600 mJ  3.2 %"} {
+	for _, want := range []string{"\n  Program   19.0 J ± 1.41 J\n", "\na             1  600 mJ         ?  23.6 %  600 mJ  3.2 %"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

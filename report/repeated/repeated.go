@@ -401,27 +401,14 @@ func (c Command) Line() string {
 // Mark stands before every energy of the command that was not measured.
 func (c Command) Mark() string { return report.Mark(c.Backend.Kind) }
 
-// Spread is the coefficient of variation of the command's energy over runs, with a name
-// for it, "" where fewer than three runs count.
+// Spread is the coefficient of variation of the command's energy over runs, with its name on
+// the scale of all noise, "" where fewer than three runs count.
 func (c Command) Spread() string {
 	s := c.ProgramEnergyJ
 	if s == nil || s.CVPercent == nil || c.Runs.MeasurementRuns < 3 {
 		return ""
 	}
-	return fmt.Sprintf("%.1f %% (%s)", *s.CVPercent, noiseLabel(*s.CVPercent))
-}
-
-// noiseLabel is a name for a spread over runs.
-func noiseLabel(cv float64) string {
-	switch {
-	case cv < 5:
-		return "excellent"
-	case cv < 15:
-		return "good"
-	case cv < 30:
-		return "moderate"
-	}
-	return "high noise"
+	return fmt.Sprintf("%.1f %% (%s)", *s.CVPercent, report.DefaultNoise.Name(*s.CVPercent))
 }
 
 // Counted reports whether there is a run that counts.

@@ -121,7 +121,7 @@ func TestRepeatedWithoutEnergy(t *testing.T) {
 			"Runs      3; the energy of 2 is not known\n"},
 		{"half are not known", []*report.Run{none, good}, 1, nemb.Measured, report.QualityZero,
 			"Runs      2; the energy of 1 is not known\n"},
-		{"none", []*report.Run{least, none, least}, 0, nemb.Unavailable, report.QualityFailed, "Energy    ?"},
+		{"none", []*report.Run{least, none, least}, 0, nemb.Unavailable, report.QualityFailed, "Program   ?"},
 	} {
 		r := &repeated.Result{Warnings: []report.Warning{}, Commands: []repeated.Command{{Argv: []string{"work"}}}}
 		for i, run := range tt.runs {

@@ -26,7 +26,7 @@ var repeatedBody = frame.New(`<main>
 <p>{{.Where}}</p>
 <img alt="The energy of each run of each command, with the mean and its 95 % interval" src="{{.Picture}}">
 <table>
-<thead><tr><th>command</th><th>energy</th><th>95 % interval</th><th>machine</th><th>time</th><th>power</th><th>runs</th><th>against the first</th></tr></thead>
+<thead><tr><th>command</th><th>program</th><th>95 % interval</th><th>machine</th><th>time</th><th>power</th><th>runs</th><th>against the first</th></tr></thead>
 <tbody>
 {{range .Rows}}<tr>{{range .}}<td>{{.}}</td>{{end}}</tr>
 {{end}}</tbody>

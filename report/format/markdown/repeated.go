@@ -14,7 +14,7 @@ import (
 // writeRepeated writes a table with a row for each command.
 func writeRepeated(w io.Writer, r *repeated.Result, _ format.Options) error {
 	m := &page{}
-	m.head("command", "energy", "interval", "machine", "time", "power", "runs", "against the first")
+	m.head("command", "program", "interval", "machine", "time", "power", "runs", "against the first")
 	for i, c := range r.All() {
 		mark := c.Mark()
 		mean := func(s *repeated.Statistic, show func(float64) string) string {

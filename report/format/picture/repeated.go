@@ -87,7 +87,8 @@ type figureOf struct {
 }
 
 func figuresOf(known bool) []figureOf {
-	first := figureOf{"joules", func(m repeated.Measurement) *float64 { return joules(m.ProgramEnergyJ) },
+	first := figureOf{"joules of the program",
+		func(m repeated.Measurement) *float64 { return joules(m.ProgramEnergyJ) },
 		func(c repeated.Command) *repeated.Statistic { return c.ProgramEnergyJ }}
 	second := figureOf{"watts of the machine", func(m repeated.Measurement) *float64 { return m.PowerW },
 		func(c repeated.Command) *repeated.Statistic { return c.PowerW }}

@@ -42,7 +42,7 @@ func writeRepeated(w io.Writer, r *repeated.Result, o format.Options) error {
 func (p *printer) command(c repeated.Command) {
 	p.line("%s  %s", p.paint(bold, "Command"), p.cut(c.Line(), p.Width-9))
 	mark := c.Mark()
-	p.statistic("Energy", c.ProgramEnergyJ, figures.Joules, mark)
+	p.statistic("Program", c.ProgramEnergyJ, figures.Joules, mark)
 	p.statistic("Machine", c.EnergyJ, figures.Joules, mark)
 	p.statistic("Time", c.DurationS, figures.Seconds, "")
 	p.statistic("CPU", c.CPUS, figures.Seconds, "")

@@ -11,18 +11,7 @@ import (
 // session shows the tasks of a session in the order in which they began.
 func (p *printer) session(r *report.Run) {
 	t := r.Totals
-	if t.EnergyJ == nil {
-		p.line("%s  ?  %s", p.paint(bold, "Energy"),
-			p.paint(yellow, strings.ReplaceAll(r.Meta.MeasurementQuality, "_", " ")))
-	} else {
-		p.line("%s  %s  [%s, %s]  %s", p.paint(bold, "Energy "), p.paint(bold, figures.Energy(t.EnergyJ)),
-			figures.Energy(t.LoJ), figures.Energy(t.HiJ), p.kind(t.Kind))
-		if !r.Undivided() {
-			p.line("%s  %s  [%s, %s]  %s", "Program", figures.Energy(t.ProgramEnergyJ),
-				figures.Energy(t.ProgramEnergyLoJ), figures.Energy(t.ProgramEnergyHiJ),
-				p.paint(dim, "its share, by processor time"))
-		}
-	}
+	p.energies(r, strings.ReplaceAll(r.Meta.MeasurementQuality, "_", " "), !r.Undivided())
 	overlap := ""
 	if t.ConcurrentOverlapS > 0 {
 		overlap = "   Overlap  " + figures.Seconds(t.ConcurrentOverlapS)

@@ -88,24 +88,38 @@ func (p *printer) line(format string, args ...any) {
 	shown.Fprintf(&p.b, format+"\n", args...)
 }
 
+// energies are the program's, which is what a report is about, and then the machine's; why
+// is why none is known. Without a share there is only the machine's.
+func (p *printer) energies(r *report.Run, why string, share bool) {
+	t := r.Totals
+	line := func(name string, e, lo, hi *report.Joules, note shown.Safe, heavy string) {
+		p.line("%s  %s  [%s, %s]  %s", p.paint(heavy, name), p.paint(heavy, figures.Energy(e)), figures.Energy(lo),
+			figures.Energy(hi), note)
+	}
+	switch {
+	case t.EnergyJ == nil && share:
+		p.line("%s  ?  %s", p.paint(bold, "Program"), p.paint(yellow, why))
+	case t.EnergyJ == nil:
+		p.line("%s  ?  %s", p.paint(bold, "Machine"), p.paint(yellow, why))
+	case !share:
+		line("Machine", t.EnergyJ, t.LoJ, t.HiJ, p.kind(t.Kind), bold)
+	case t.ProgramEnergyJ == nil:
+		p.line("Program  ?  %s", p.paint(yellow, r.WhyNoShare()))
+		line("Machine", t.EnergyJ, t.LoJ, t.HiJ, p.kind(t.Kind), bold)
+	default:
+		line("Program", t.ProgramEnergyJ, t.ProgramEnergyLoJ, t.ProgramEnergyHiJ, p.kind(t.Kind), bold)
+		line("Machine", t.EnergyJ, t.LoJ, t.HiJ, p.paint(dim, "the program's part of it is by processor time"), "")
+	}
+}
+
 func (p *printer) headline(r *report.Run) {
 	t := r.Totals
 	foreign := r.Part() != "" && r.Process.CPUMethod == "" // from a file that another program wrote
-	if t.EnergyJ == nil && foreign {
-		p.line("%s  ?  %s", p.paint(bold, "Energy"), p.paint(yellow, "the file tells none"))
-	} else if t.EnergyJ == nil {
-		p.line("%s  ?  %s", p.paint(bold, "Energy"), p.paint(yellow, r.WhyUnknown()))
-	} else {
-		p.line("%s  %s  [%s, %s]  %s", p.paint(bold, "Energy "), p.paint(bold, figures.Energy(t.EnergyJ)),
-			figures.Energy(t.LoJ), figures.Energy(t.HiJ), p.kind(t.Kind))
-		if t.ProgramEnergyJ == nil {
-			p.line("%s  ?  %s", "Program", p.paint(yellow, r.WhyNoShare()))
-		} else {
-			p.line("%s  %s  [%s, %s]  %s", "Program", figures.Energy(t.ProgramEnergyJ),
-				figures.Energy(t.ProgramEnergyLoJ), figures.Energy(t.ProgramEnergyHiJ),
-				p.paint(dim, "its share, by processor time"))
-		}
+	why := "the file tells none"
+	if !foreign {
+		why = r.WhyUnknown()
 	}
+	p.energies(r, why, true)
 	if e, ok := t.Domains["memory"]; ok {
 		p.line("Memory   %s  %s", r.Mark()+figures.Energy(&e),
 			p.paint(dim, "of the program's memory (its resident set), part of the machine's energy"))
@@ -114,7 +128,7 @@ func (p *printer) headline(r *report.Run) {
 		if outside, ok := r.Outside(id); ok {
 			wall := t.Domains[id]
 			p.line("%s  %s  %s", pad(shorten(id, 7), 7), figures.Energy(&wall), p.paint(dim, fmt.Sprintf(
-				"the whole machine; %s of it is outside of the energy above", figures.Energy(&outside))))
+				"the whole machine; %s of it is outside of the energies above", figures.Energy(&outside))))
 		}
 	}
 	power := "?"
