@@ -43,7 +43,7 @@ static volatile unsigned long long sink;
 #endif
 int main(void)
 {
-	enum { CALLS = 2000000, ROUNDS = 7 };
+	enum { CALLS = 50000, ROUNDS = 280 }; /* short rounds: some have the processor for themselves */
 	double least = 1e9;
 	int n = 0;
 	for (int r = 0; r < ROUNDS; r++) {
@@ -60,7 +60,7 @@ int main(void)
 `
 
 // BenchmarkPair measures what the enter and the exit of a call cost: with each event timed, with a
-// budget, and in a program that runs without cg; beside two readings of the clock, the
+// budget, and in a program that runs without cg; the least of all rounds, beside two readings of the clock, the
 // compiler's own hooks with empty bodies, and gprof's.
 func BenchmarkPair(b *testing.B) {
 	needCompiler(b)
@@ -111,17 +111,25 @@ func BenchmarkPair(b *testing.B) {
 		if budget > 0 {
 			channel.SetBudget(budget)
 		}
+		channel.SetLong(1 << 40) // as cg does: no call is long
 		channel.Stamp()
 		return nanos(program, "CG_CHANNEL="+channel.Path())
 	}
 	plain, clock := made("plain"), made("clock", "-DCLOCK")
 	hooks, gprof := made("hooks", "-DHOOKS", "-finstrument-functions"), made("gprof", "-pg")
+	least := map[string]float64{}
 	for b.Loop() {
-		base := nanos(plain)
-		for name, took := range map[string]float64{"plain": base, "timed": under(0) - base, "budget": under(0.1) - base,
-			"alone": nanos(program) - base, "two-readings": nanos(clock) - base, "hooks": nanos(hooks) - base,
-			"gprof": nanos(gprof) - base} {
-			b.ReportMetric(took, "ns-"+name)
+		for name, took := range map[string]float64{"plain": nanos(plain), "timed": under(0), "budget": under(0.1),
+			"alone": nanos(program), "two-readings": nanos(clock), "hooks": nanos(hooks), "gprof": nanos(gprof)} {
+			if before, is := least[name]; !is || took < before {
+				least[name] = took
+			}
 		}
+	}
+	for name, took := range least {
+		if name != "plain" {
+			took -= least["plain"]
+		}
+		b.ReportMetric(took, "ns-"+name)
 	}
 }

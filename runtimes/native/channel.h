@@ -9,7 +9,7 @@
  * This file opens the channel and follows the process through fork and exit.
  * Each header includes what it uses, downwards:
  *
- *   channel.h > words.h > sums.h > times.h > bursts.h > paths.h > trees.h > state.h > clock.h, layout.h
+ *   channel.h > words.h > quick.h > sums.h > times.h > bursts.h > paths.h > trees.h > state.h > clock.h, layout.h
  *             > sites.h                                       > state.h
  */
 #ifndef CG_CHANNEL_H

@@ -8,7 +8,7 @@
 #ifndef CG_WORDS_H
 #define CG_WORDS_H
 
-#include "sums.h"
+#include "quick.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -173,8 +173,7 @@ static inline int __attribute__((always_inline)) cg_event_at_once(uint32_t bits)
 	return cg_add_quickly(bits) || cg_event_written(bits);
 }
 
-/* cg_event records kind << 21 | site, now. The fast path calls nothing, so that
- * it has nothing to save. */
+/* cg_event records kind << 21 | site, now. */
 static inline void __attribute__((always_inline)) cg_event(uint32_t bits)
 {
 	if (!cg_add_quickly(bits))

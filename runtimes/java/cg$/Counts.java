@@ -4,7 +4,7 @@ import jdk.internal.misc.Unsafe;
 
 /**
  * Counts events of a pause (checkpoint/FORMAT.md, Counted events) without a call of the
- * library: cg_count_quickly of runtimes/native/sums.h in Java, on the same memory, which
+ * library: cg_count_enter and cg_count_exit of runtimes/native/quick.h in Java, on the same memory, which
  * the library tells. Each method gives false, and does nothing, where the library has to
  * see to the event.
  */
