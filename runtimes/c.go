@@ -13,7 +13,7 @@ import (
 //go:embed all:c
 var cFiles embed.FS
 
-func init() { register("c", cFiles, "c/*") }
+func init() { register("c", cFiles, "c/*", "c-projects/*") }
 
 // Object returns the path of the object with the checkpoints of C, which is linked into
 // programs. The compiler command, which may be one of C++, makes it once for each content of the folder "native" and
