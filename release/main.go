@@ -1,0 +1,169 @@
+// Command release makes the packages of cg: archives, .deb, .rpm, wheels, npm packages,
+// and the Java package as a Maven repository, with their checksums.
+//
+//	cd release && go run . -o DIR [-arch amd64,arm64]
+//
+// It takes the source in the folder above, and Zig as the C compiler (see zigcc), so that one
+// machine builds for each architecture. It needs git and a JDK, too. It refuses a folder that
+// is not empty. The times in the packages are that of the commit, or SOURCE_DATE_EPOCH.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// release is what is made of one source.
+type release struct {
+	source, out string // folders
+	version     string // of cg
+	at          time.Time
+	work        string            // a folder for what is made on the way
+	cg          map[string]string // programs, by GOARCH
+	extras      []file            // man pages, completions, licences: what each package has beside cg
+}
+
+// arch is an architecture under its names.
+type arch struct{ zig, wheel, npm string }
+
+// arches are the architectures by GOARCH.
+var arches = map[string]arch{
+	"amd64": {"x86_64-linux-gnu", "x86_64", "x64"},
+	"arm64": {"aarch64-linux-gnu", "aarch64", "arm64"},
+}
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	flags := flag.NewFlagSet("release", flag.ExitOnError)
+	out := flags.String("o", "", "the `folder` of the packages, new or empty")
+	names := flags.String("arch", "amd64,arm64", "architectures")
+	flags.Parse(args)
+	if *out == "" {
+		return errors.New("name a folder for the packages: -o DIR")
+	}
+	wanted := strings.Split(*names, ",")
+	for _, name := range wanted {
+		if _, ok := arches[name]; !ok {
+			return fmt.Errorf("-arch %s is not known: use amd64, arm64", name)
+		}
+	}
+	if !slices.Contains(wanted, runtime.GOARCH) {
+		return fmt.Errorf("-arch has to have %s, too: its cg writes the man pages", runtime.GOARCH)
+	}
+	r := &release{cg: map[string]string{}}
+	if err := r.begin(*out); err != nil {
+		return err
+	}
+	defer os.RemoveAll(r.work)
+	for _, name := range wanted {
+		if err := r.build(name); err != nil {
+			return err
+		}
+	}
+	return r.packages()
+}
+
+// begin finds the folders and the time.
+func (r *release) begin(out string) (err error) {
+	if r.source, err = filepath.Abs(".."); err != nil {
+		return err
+	}
+	if r.out, err = filepath.Abs(out); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(r.out, 0o777); err != nil {
+		return err
+	}
+	there, err := os.ReadDir(r.out)
+	if err != nil {
+		return err
+	}
+	if len(there) > 0 {
+		return fmt.Errorf("%s is not empty: name another folder, or remove it", r.out)
+	}
+	seconds := os.Getenv("SOURCE_DATE_EPOCH")
+	if seconds == "" {
+		if seconds, err = r.said("git", "-C", r.source, "log", "-1", "--format=%ct"); err != nil {
+			return err
+		}
+	}
+	n, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil {
+		return fmt.Errorf("SOURCE_DATE_EPOCH: %w", err)
+	}
+	r.at = time.Unix(n, 0).UTC()
+	r.work, err = os.MkdirTemp("", "cg-release-")
+	return err
+}
+
+// glibc is the lowest version of the GNU C library on which cg runs.
+const glibc = "2.28"
+
+// build makes cg for an architecture.
+func (r *release) build(goarch string) error {
+	name := filepath.Join(r.work, goarch, "cg")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-o", name, ".")
+	cmd.Dir = r.source
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "GOOS=linux", "GOARCH="+goarch,
+		"CC="+filepath.Join(r.source, "release", "zigcc")+" "+arches[goarch].zig+"."+glibc)
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("building cg for %s: %w", goarch, err)
+	}
+	r.cg[goarch] = name
+	return nil
+}
+
+// packages makes all of them of the programs.
+func (r *release) packages() error {
+	fields, err := r.said(r.cg[runtime.GOARCH], "--version")
+	if err != nil {
+		return err
+	}
+	words := strings.Fields(fields)
+	r.version = words[len(words)-1]
+	if err := r.gather(); err != nil {
+		return err
+	}
+	for _, goarch := range slices.Sorted(maps.Keys(r.cg)) {
+		for _, step := range []func(string) error{r.archive, r.deb, r.rpm, r.wheel, r.npm} {
+			if err := step(goarch); err != nil {
+				return fmt.Errorf("%s: %w", goarch, err)
+			}
+		}
+	}
+	for _, step := range []func() error{r.maven, r.sums} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// said runs a command, and returns what it printed, without the last end of line.
+func (r *release) said(name string, args ...string) (string, error) {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = r.source
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", strings.Join(cmd.Args, " "), err)
+	}
+	return strings.TrimSuffix(string(out), "\n"), nil
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// fake answers what packages asks of cg.
+const fake = `#!/bin/sh
+case "$1 $2" in
+"--version ") echo cg 0.1.0 ;;
+"man -o") mkdir -p "$3/man1" && echo .TH cg >"$3/man1/cg.1" ;;
+"sdk python") mkdir -p "$3/codegreen" && echo pass >"$3/codegreen/__init__.py" ;;
+"sdk java") mkdir -p "$3/src/main/java/codegreen" && echo '<version>0.1.0</version>' >"$3/pom.xml" &&
+  echo 'package codegreen; public class Session {}' >"$3/src/main/java/codegreen/Session.java" ;;
+*) echo "$@" ;;
+esac
+`
+
+// made are the packages of the fake cg, by name.
+func made(t *testing.T) map[string][]byte {
+	t.Helper()
+	r := &release{source: "..", out: t.TempDir(), work: t.TempDir(), at: time.Unix(1_700_000_000, 0).UTC()}
+	cg := filepath.Join(r.work, "cg")
+	if err := os.WriteFile(cg, []byte(fake), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r.cg = map[string]string{runtime.GOARCH: cg}
+	if err := r.packages(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := read(r.out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]byte{}
+	for _, f := range files {
+		all[f.name] = f.content
+	}
+	return all
+}
+
+// The same programs give the same packages, in whichever folder they are made.
+func TestPackagesAreReproducible(t *testing.T) {
+	if _, err := exec.LookPath("javac"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	first, second := made(t), made(t)
+	if len(first) != 7 {
+		t.Errorf("%d files, want an archive, .deb, .rpm, wheel, npm's and Maven's packages, and SHA256SUMS", len(first))
+	}
+	for name, content := range first {
+		if !bytes.Equal(content, second[name]) {
+			t.Errorf("%s differs", name)
+		}
+		if name != "SHA256SUMS" && !strings.Contains(string(first["SHA256SUMS"]), "  "+name+"\n") {
+			t.Errorf("SHA256SUMS lacks %s", name)
+		}
+		if strings.HasSuffix(name, ".whl") {
+			wheelIsWhole(t, content)
+		}
+	}
+}
+
+// wheelIsWhole compares a wheel with its RECORD.
+func wheelIsWhole(t *testing.T, content []byte) {
+	t.Helper()
+	z, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed, err := z.Open("codegreen_cg-0.1.0.dist-info/RECORD")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if _, err := text.ReadFrom(listed); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range z.File {
+		if !strings.Contains("\n"+text.String(), "\n"+f.Name+",") {
+			t.Errorf("RECORD lacks %s", f.Name)
+		}
+		executable := f.Mode()&0o111 != 0
+		if executable != strings.HasSuffix(f.Name, "scripts/cg") {
+			t.Errorf("%s has the mode %v", f.Name, f.Mode())
+		}
+	}
+}
