@@ -248,7 +248,11 @@ var registered = []struct {
 }{
 	{
 		"language", "languages/*/*.go", regexp.MustCompile(`(?m)^\t+(?:Name|Title): +"([^"]+)",$`), 6,
-		[]string{"languages/", "runtimes/"}, // runtimes: what is in its programs
+		[]string{
+			"languages/",
+			"runtimes/", // what is in its programs
+			"release/",  // a package for each registry, and the command go
+		},
 		"make it data of languages.Language",
 	},
 	{
