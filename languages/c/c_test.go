@@ -37,10 +37,12 @@ func needCompiler(t testing.TB, some ...*dialect) {
 //
 //	// flags: -pthread    more flags for the compiler
 //	// unbalanced: why    calls may be open at the end
+//	// gcc: why           other compilers refuse it
 type fixture struct {
 	file       string
 	flags      string
 	unbalanced bool
+	gcc        bool
 }
 
 func fixtures(t testing.TB, d *dialect) (all []fixture) {
@@ -65,6 +67,8 @@ func fixtures(t testing.TB, d *dialect) (all []fixture) {
 				f.flags = value
 			case "unbalanced":
 				f.unbalanced = true
+			case "gcc":
+				f.gcc = true
 			}
 		}
 		all = append(all, f)
@@ -117,12 +121,32 @@ func runProgram(t testing.TB, program string, more ...string) result {
 	return result{o.String(), e.String(), strings.TrimSuffix(cmd.ProcessState.String(), " (core dumped)")}
 }
 
+// mode is a way to build fixtures.
+type mode struct {
+	flags  string
+	inline bool
+	clang  bool // by clang, else by the system's compiler
+}
+
+func (m mode) compiler(d *dialect) string {
+	if !m.clang {
+		return d.command
+	}
+	return map[string]string{"c": "clang", "cpp": "clang++"}[d.name]
+}
+
 // TestPrograms builds every fixture as it is and with checkpoints, with the compiler's
 // optimisation and without. They print the same and end the same; what was entered was
-// left, in order.
+// left, in order. CG_CLANG says that clang must be there.
 func TestPrograms(t *testing.T) {
 	needCompiler(t, plusPlus)
 	object := stub(t)
+	modes := []mode{{flags: "-O0 -g", inline: true}, {flags: "-O2"}, {flags: "-O2 -flto=1", inline: true}}
+	if _, err := exec.LookPath("clang++"); err == nil {
+		modes = append(modes, mode{flags: "-O2", inline: true, clang: true}, mode{flags: "-O0 -g", inline: true, clang: true})
+	} else if os.Getenv("CG_CLANG") != "" {
+		t.Error(err)
+	}
 	for _, d := range dialects {
 		all, standard := fixtures(t, d), "-std=gnu11 -w "
 		if d == plusPlus {
@@ -132,15 +156,13 @@ func TestPrograms(t *testing.T) {
 			t.Chdir(casesOf(d))
 			cache := runtimes.Cache{Dir: t.TempDir()}
 			for _, f := range all {
-				for _, mode := range []struct {
-					flags  string
-					inline bool
-				}{{"-O0 -g", true}, {"-O2", false}, {"-O2 -flto=1", true}} {
-					if testing.Short() && strings.Contains(mode.flags, "lto") {
+				for _, m := range modes {
+					if testing.Short() && (strings.Contains(m.flags, "lto") || m.clang && !m.inline) || m.clang && f.gcc {
 						continue
 					}
-					t.Run(f.file+" "+mode.flags, func(t *testing.T) {
-						runFixture(t, d, cache, f, standard+mode.flags+" "+f.flags, mode.inline, object)
+					t.Run(f.file+" "+m.compiler(d)+" "+m.flags, func(t *testing.T) {
+						m.flags = standard + m.flags + " " + f.flags
+						runFixture(t, d, cache, f, m, object)
 					})
 				}
 			}
@@ -152,20 +174,21 @@ func TestPrograms(t *testing.T) {
 var expected = []string{"attribute naked", "is constexpr", "is consteval", "is a coroutine"}
 
 // runFixture builds a fixture twice, and compares.
-func runFixture(t *testing.T, d *dialect, cache runtimes.Cache, f fixture, flags string, inline bool, object string) {
+func runFixture(t *testing.T, d *dialect, cache runtimes.Cache, f fixture, m mode, object string) {
 	t.Helper()
-	target := languages.Target{Args: []string{f.file}, Flags: map[string]string{"build-flags": flags}}
+	target := languages.Target{Args: []string{f.file}, Flags: map[string]string{"build-flags": m.flags},
+		Interpreter: m.compiler(d)}
 	folder := filepath.Join(t.TempDir(), "plain")
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	plain := filepath.Join(folder, strings.TrimSuffix(f.file, d.endings[0]))
-	args := append(strings.Fields(flags), f.file, "-lm", "-o", plain)
-	if said, err := exec.Command(d.command, args...).CombinedOutput(); err != nil {
+	args := append(strings.Fields(m.flags), f.file, "-lm", "-o", plain)
+	if said, err := exec.Command(m.compiler(d), args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	b := prepareTest(t, d, cache, target)
-	if err := b.compile(context.Background(), inline); err != nil {
+	if err := b.compile(context.Background(), m.inline); err != nil {
 		t.Fatal(err)
 	}
 	for place, why := range b.skipped {

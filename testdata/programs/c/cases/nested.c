@@ -1,3 +1,4 @@
+// gcc: clang has no functions in functions
 // unbalanced: a goto to a function around leaves a call
 // GNU C: functions in functions, goto out of them, labels of a block, statements in expressions, cleanups of one's own.
 #include <stdio.h>
