@@ -43,6 +43,7 @@ type parser struct {
 	funcs   []function
 	// leave says why the attributes of any declaration of a name leave its function alone.
 	leave map[string]string
+	plain *plain // of a text of C++
 }
 
 // parse finds the functions of a text. It refuses none: what the grammar cannot place has
@@ -57,6 +58,9 @@ func (d *dialect) parse(t *text) ([]function, error) {
 		return nil, fmt.Errorf("%w: %w", instrument.ErrSyntax, err)
 	}
 	p := &parser{text: t, dialect: d, tree: tree, leave: declaredAlone(t.source, blanked)}
+	if d.scoped {
+		p.plain = newPlain(p)
+	}
 	for i, n := range tree.Nodes {
 		if n.Type == "function_definition" || n.Type == "lambda_expression" {
 			p.function(i)
@@ -93,7 +97,7 @@ func (p *parser) function(i int) {
 		return
 	}
 	f.close = end - 1
-	f.short = p.isShort(body)
+	f.short = p.isShort(body) && (p.plain == nil || p.plain.isBody(i, body))
 	f.alone = attributeAlone(string(p.source[n.Start:b.Start]) + p.before(n.Start))
 	if f.alone == "" {
 		f.alone = p.leave[name]

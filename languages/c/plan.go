@@ -10,7 +10,7 @@ import (
 	"cg/languages"
 )
 
-//go:embed c.go names.go outermost.go text.go parse.go plan.go rewrite.go
+//go:embed c.go names.go outermost.go text.go parse.go plain.go plan.go rewrite.go
 var planSources embed.FS
 
 // planVersion is that of what these files plan.
