@@ -106,7 +106,7 @@ func sdkSharesUnderCg(t *testing.T, p sdkProgram, env []string) {
 		t.Errorf("the session has at most %v J, the run %v, and %v outside tasks", *f.Totals.ProgramHi, *whole.Program, outside)
 	}
 	file := filepath.Join(dir, "session.json")
-	for command, want := range map[string]string{"verify": "", "report": "its share, by processor time"} {
+	for command, want := range map[string]string{"verify": "", "report": "the program's part of it is by processor time"} {
 		out, err := exec.Command(cg, command, file).CombinedOutput()
 		if err != nil || !strings.Contains(string(out), want) {
 			t.Errorf("cg %s: %v\n%s", command, err, out)

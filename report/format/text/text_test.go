@@ -42,7 +42,7 @@ func TestOutside(t *testing.T) {
 		place report.Topology
 		want  string
 	}{
-		{"fans and losses", 40e6, report.Topology{Kind: "psys", Includes: []string{"package-0", "dram"}}, "the whole machine; 40.0 J of it is outside of the energy above"},
+		{"fans and losses", 40e6, report.Topology{Kind: "psys", Includes: []string{"package-0", "dram"}}, "the whole machine; 40.0 J of it is outside of the energies above"},
 		{"less than its parts", -1, report.Topology{Kind: "psys", Includes: []string{"package-0", "dram"}}, ""},
 		{"without the memory", 40e6, report.Topology{Kind: "psys", Includes: []string{"package-0"}}, ""},
 		{"the total itself", 40e6, report.Topology{Kind: "psys", TopLevel: true}, ""},
