@@ -19,16 +19,17 @@ func (r *Result) Account(rates *footprint.Rates) {
 	if len(all) == 0 {
 		all = []Command{r.Command}
 	}
+	var unknown error // the first: one warning tells what a series does not have
 	for i := range all {
-		if err := all[i].account(rates, r.Meta); err != nil {
-			r.Warnings = append(r.Warnings, report.Warning{Slug: "footprint-unknown",
-				Message: fmt.Sprintf("the emissions are not known: %v", err)})
-			break
+		if err := all[i].account(rates, r.Meta); err != nil && unknown == nil {
+			unknown = err
 		}
 	}
-	if len(r.Commands) == 0 {
-		r.Command = all[0]
+	if unknown != nil {
+		r.Warnings = append(r.Warnings, report.Warning{Slug: "footprint-unknown",
+			Message: fmt.Sprintf("the emissions are not known: %v", unknown)})
 	}
+	r.Command = all[0] // whose fields stand at the top, too
 }
 
 func (c *Command) account(rates *footprint.Rates, meta report.Meta) (err error) {
