@@ -3,6 +3,8 @@ package c
 import (
 	"slices"
 	"strings"
+
+	"cg/instrument/syntax"
 )
 
 // In C++ an operator, a copy or a declaration may be a call of a function. plain tells the types and
@@ -137,6 +139,9 @@ func (k *plain) isBody(i, body int) bool {
 	value := k.isType(returns) || returns < 0 || strings.Contains(k.tree.Text(returns), "auto")
 	refers := false
 	if d := k.tree.Field(i, "declarator"); d >= 0 {
+		if t := k.told(d); t >= 0 {
+			value = k.isType(t)
+		}
 		switch k.tree.Nodes[d].Type {
 		case "pointer_declarator":
 			value = true
@@ -145,6 +150,21 @@ func (k *plain) isBody(i, body int) bool {
 		}
 	}
 	return k.isStatement(body, value, refers)
+}
+
+// told gives the type that a declarator has of what the function returns, behind the parameters or as the
+// name of a conversion; -1 for none.
+func (k *plain) told(d int) int {
+	for n := d; n < k.tree.After(d); n++ {
+		switch k.tree.Nodes[n].Type {
+		case "trailing_return_type":
+			within := k.tree.Nodes[n+1 : k.tree.After(n)]
+			return n + 1 + slices.IndexFunc(within, func(c syntax.Node) bool { return c.Named })
+		case "operator_cast":
+			return k.tree.Field(n, "type")
+		}
+	}
+	return -1
 }
 
 // isStatement is the same for a statement. value says that the function returns what is plain, refers
