@@ -18,13 +18,14 @@ var framePattern = pattern.Later(`(?m)^#\d+ +(?:0x[0-9a-f]+ in )?(.*) at (?:.*/)
 
 var addressPattern = pattern.Later(`0x[0-9a-f]+`)
 
-// backtrace lists the frames of a program that a signal has stopped, the innermost first.
+// backtrace lists the frames of a program that a signal has stopped, the innermost first: none where gdb
+// cannot follow it, which is an error of bt, too.
 func backtrace(t *testing.T, program string) (frames []string) {
 	t.Helper()
 	out, err := exec.Command("gdb", "-nx", "-batch", "-ex", "set startup-with-shell off", "-ex", "set debuginfod enabled off",
 		"-ex", "run", "-ex", "bt", program).CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Logf("gdb: %v\n%s", err, out)
 	}
 	for _, m := range framePattern().FindAllSubmatch(out, -1) {
 		frames = append(frames, addressPattern().ReplaceAllString(string(m[1]), "0x")+" "+string(m[2]))
