@@ -149,7 +149,7 @@ func (a arguments) checkFiles() error {
 // arguments behind it are its value.
 func preprocessing(flag string) (more int, is bool) {
 	for _, f := range []string{"-include", "-imacros", "-isystem", "-iquote", "-idirafter", "-I", "-D", "-U", "-MF",
-		"-MT", "-MQ"} {
+		"-MT", "-MQ", "-MJ"} {
 		if flag == f {
 			return 1, true
 		}

@@ -48,13 +48,15 @@ var unwrapped = []struct{ prefix, why string }{
 	{"--save-temps", "is compiled with --save-temps, whose files would have the checkpoints"},
 	{"-include-pch", "is compiled with -include-pch, and cg needs the header's text"},
 	{"-arch", "is compiled for several processors (-arch)"},
+	{"-m32", "is compiled for 32 bits (-m32), and checkpoints are for programs of 64"},
+	{"-mx32", "is compiled for 32 bits (-mx32), and checkpoints are for programs of 64"},
 }
 
 // parseCall reads the arguments of a compiler. plus is set for one of C++, which takes .c for
 // C++, too.
 func parseCall(plus bool, given []string) call {
 	c := call{args: expand(given, 0)}
-	language, passes := "", false
+	language, passes, mixed := "", false, false
 	for i := 0; i < len(c.args); i++ {
 		a := c.args[i]
 		switch {
@@ -69,10 +71,7 @@ func parseCall(plus bool, given []string) call {
 			i++
 			language, c.chosen = c.args[i], true
 			continue
-		case hasPrefix(a, "-x") && !hasPrefix(a, "-xc++") && a != "-xc":
-			language, c.chosen = "other", true
-			continue
-		case hasPrefix(a, "-x"):
+		case len(a) > 2 && hasPrefix(a, "-x") && a[2] >= 'a': // icx has -xHost and the like, for processors
 			language, c.chosen = a[2:], true
 			continue
 		case a == "-o" && i+1 < len(c.args):
@@ -83,7 +82,9 @@ func parseCall(plus bool, given []string) call {
 			c.out = a[2:]
 			continue
 		case a == "-" || !strings.HasPrefix(a, "-"):
-			c.addFile(i, language, plus)
+			is := c.addFile(i, language, plus)
+			other := language != "" && language != "none" || a == "-" || slices.Contains(otherEndings, filepath.Ext(a))
+			mixed = mixed || !is && (other || isProbe(a))
 			continue
 		}
 		if more, flags := header(c.args[i:]); more > 0 {
@@ -100,6 +101,9 @@ func parseCall(plus bool, given []string) call {
 			i++
 			c.flags = append(c.flags, c.args[i])
 		}
+	}
+	if mixed && c.left == "" {
+		c.left = "is compiled in one call with files of other languages"
 	}
 	if passes || len(c.sources) == 0 {
 		c.sources, c.left = nil, ""
@@ -151,8 +155,8 @@ func withoutHeaders(flags []string) (out []string) {
 	return out
 }
 
-// addFile takes note of a file among the arguments.
-func (c *call) addFile(at int, language string, plus bool) {
+// addFile takes note of a file among the arguments. It reports whether the file is a source.
+func (c *call) addFile(at int, language string, plus bool) (is bool) {
 	s := source{at: at, name: c.args[at]}
 	switch language {
 	case "":
@@ -169,16 +173,20 @@ func (c *call) addFile(at int, language string, plus bool) {
 	case "c++":
 		s.dialect, s.language = dialects[1], language
 	case "none":
-		c.addFile(at, "", plus)
-		return
+		return c.addFile(at, "", plus)
 	}
-	switch {
-	case s.dialect == nil:
-	case s.name == "-" || s.name == os.Stdin.Name() || isProbe(s.name):
-	default:
-		c.sources = append(c.sources, s)
+	if s.dialect == nil || s.name == "-" || s.name == os.Stdin.Name() || isProbe(s.name) {
+		return false
 	}
+	c.sources = append(c.sources, s)
+	return true
 }
+
+// otherEndings are those of files besides C and C++ that drivers compile; any other is the linker's
+// (https://gcc.gnu.org/onlinedocs/gcc/Overall-Options.html).
+var otherEndings = []string{".s", ".S", ".sx", ".i", ".ii", ".h", ".hh", ".hpp", ".hxx", ".H", ".m", ".mi", ".mm", ".M",
+	".mii", ".f", ".for", ".ftn", ".fpp", ".f90", ".f95", ".f03", ".f08", ".F", ".FOR", ".FTN", ".FPP", ".F90", ".F95",
+	".F03", ".F08", ".go", ".d", ".di", ".ads", ".adb", ".cu", ".cl", ".hip", ".bc", ".ll"}
 
 // isProbe reports whether a file is one with which autoconf, CMake or Meson tries out what the
 // compiler can do.

@@ -33,6 +33,7 @@ func TestParseCall(t *testing.T) {
 		"args":  "-O2 \"-DX=a b\"\n-I'in c' more\\ words.c",
 		"inner": "@args -g",
 		"loop":  "@loop",
+		"empty": "''",
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -49,6 +50,13 @@ func TestParseCall(t *testing.T) {
 		{"the language in one word", "cc", "-xc -c a.txt", "object c:a.txt>a.o | "},
 		{"the language by the ending again", "cc", "-x c a.txt -x none b.cc -o p", "link c:a.txt>p cpp:b.cc>p | "},
 		{"a program", "cc", "-o p a.c b.o -lm", "link c:a.c>p | -lm"},
+		{"the language by the ending again, in one word", "cc", "-xc a.txt -xnone b.cc -o p", "link c:a.txt>p cpp:b.cc>p | "},
+		{"a processor, in one word", "icx", "-xHost -c a.c", "object c:a.c>a.o | -xHost"},
+		{"what is linked beside it", "cc", "-o p a.c b.a libc.so.6 d.lds nothing", "link c:a.c>p | "},
+		{"an assembler's file beside it", "cc", "-c -DX a.c b.S", "left c:a.c>a.o | -DX"},
+		{"standard input beside it", "cc", "-c a.c -x c -", "left c:a.c>a.o | "},
+		{"an argument that is empty", "cc", "-c a.c @empty", "object c:a.c>a.o | "},
+		{"32 bits", "cc", "-m32 -c a.c", "left c:a.c>a.o | -m32"},
 		{"values of flags", "cc", "-I a.c -include b.c -MF c.c -Xlinker d.c -c e.c",
 			"object c:e.c>e.o | -I a.c -include b.c -MF c.c -Xlinker d.c"},
 		{"a response file", "cc", "@args -c", "object c:more words.c>more words.o | -O2 -DX=a b -Iin c"},
@@ -113,6 +121,7 @@ func TestLinkArguments(t *testing.T) {
 		{"-o p a.c b.o -lm", "-o p A b.o -lm"},
 		{"-O2 -Iinc -DX -MD -MF d a.c -L lib -o p", "-O2 A -L lib -o p"},
 		{"-x c a.txt -x none b.o -o p", "-x c -x none A -x none b.o -o p"},
+		{"-MJ a.json a.c -o p", "A -o p"},
 	} {
 		k := parseCall(false, strings.Fields(c.args))
 		if got := strings.Join(k.linkArguments([]string{"A"}), " "); got != c.want {
@@ -153,7 +162,7 @@ func TestCopy(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, text := range map[string]string{"whole": filepath.Join(from, "a.c"), "near": "sub/b.h", "out": "/etc"} {
+	for name, text := range map[string]string{"whole": filepath.Join(from, "a.c"), "top": from, "near": "sub/b.h", "out": "/etc"} {
 		if err := os.Symlink(text, filepath.Join(from, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +181,7 @@ func TestCopy(t *testing.T) {
 	if len(k.left) != 1 || !strings.HasPrefix(k.left[0].Why, "is CMake's build") {
 		t.Errorf("left: %v", k.left)
 	}
-	for name, want := range map[string]string{"whole": filepath.Join(to, "a.c"), "near": "sub/b.h", "out": "/etc"} {
+	for name, want := range map[string]string{"whole": filepath.Join(to, "a.c"), "top": to, "near": "sub/b.h", "out": "/etc"} {
 		if got, err := os.Readlink(filepath.Join(to, name)); err != nil || got != want {
 			t.Errorf("%s leads to %q, want %q: %v", name, got, want, err)
 		}

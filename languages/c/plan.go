@@ -51,8 +51,11 @@ type owner struct {
 	copy, original string
 }
 
-// moved is a path below another folder, if it lies below one; "" for the folder changes nothing.
+// moved is a path in or below another folder, if it lies there in one; "" for the folder changes nothing.
 func moved(path, from, to string) string {
+	if path == from && from != "" {
+		return to
+	}
 	if rel, is := strings.CutPrefix(path, from+"/"); is && from != "" {
 		return filepath.Join(to, rel)
 	}
