@@ -107,6 +107,26 @@ func TestNoLibrary(t *testing.T) {
 	}
 }
 
+// Who ends takes the library from nobody else, though it does not count who began.
+func TestOthersEnd(t *testing.T) {
+	root, _ := fake(t, "")
+	sensors, err := nemb.OpenSource(root, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sensors[0].Close()
+	g, err := nemb.OpenMetric(root, "amdsmi-power")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := sensors[0].Read(make([]nemb.Energy, 1)); err != nil {
+		t.Error(err)
+	}
+}
+
 // A library without a function is one that does not support it.
 func TestMissingFunction(t *testing.T) {
 	root, _ := fake(t, "", "NO_ENERGY")

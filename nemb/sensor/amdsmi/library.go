@@ -26,7 +26,37 @@ import (
 var names = []string{"libamd_smi.so", "libamd_smi.so.26", "libamd_smi.so.25", "libamd_smi.so.24",
 	"libamd_smi.so.23", "/opt/rocm/lib/libamd_smi.so"}
 
-// library is AMD SMI, initialized once and shut down with its last user.
+// begun counts those that have AMD SMI initialized: the library does not count, and one shutdown
+// ends it for all.
+var begun struct {
+	mu sync.Mutex
+	n  int
+}
+
+// begin initializes AMD SMI, where nobody did.
+func begin() error {
+	begun.mu.Lock()
+	defer begun.mu.Unlock()
+	if begun.n == 0 {
+		if err := answered("initialize", C.cg_amdsmi_init()); err != nil {
+			return err
+		}
+	}
+	begun.n++
+	return nil
+}
+
+// end shuts AMD SMI down, where nobody else has it.
+func end() error {
+	begun.mu.Lock()
+	defer begun.mu.Unlock()
+	if begun.n--; begun.n > 0 {
+		return nil
+	}
+	return answered("shut down", C.cg_amdsmi_shut_down())
+}
+
+// library is AMD SMI, begun once and ended with its last user.
 type library struct {
 	power layout
 	mu    sync.Mutex
@@ -43,7 +73,7 @@ func (l *library) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.users--; l.users == 0 {
-		return answered("shut down", C.cg_amdsmi_shut_down())
+		return end()
 	}
 	return nil
 }
@@ -61,7 +91,7 @@ func open(root nemb.Root) (*library, error) {
 	if err := load(tried); err != nil {
 		return nil, err
 	}
-	if err := answered("initialize", C.cg_amdsmi_init()); err != nil {
+	if err := begin(); err != nil {
 		var refused *answer
 		if errors.As(err, &refused) && refused.noDriver() {
 			return nil, sensor.Absent(err)

@@ -18,13 +18,14 @@
 #include <string.h>
 #include <time.h>
 
-enum { MAX = 16, SUCCESS = 0, INVAL = 1, GPU = 1, CPU = 2 };
+enum { MAX = 16, SUCCESS = 0, INVAL = 1, NOT_INIT = 32, GPU = 1, CPU = 2 };
 
 struct processor {
 	int index, type;
 };
 
 static struct processor gpus[MAX], cpu = {0, CPU};
+static int begun; // not how often, as in AMD's
 
 struct conf {
 	int gpus, average[MAX], fail;
@@ -33,7 +34,7 @@ struct conf {
 };
 
 static struct conf conf(int device, const char *function) {
-	struct conf c = {.gpus = 1, .version = {24, 6}};
+	struct conf c = {.gpus = 1, .version = {24, 6}, .fail = device < 0 || begun ? SUCCESS : NOT_INIT};
 	for (int i = 0; i < MAX; i++)
 		c.watts[i] = 100;
 	Dl_info info;
@@ -70,8 +71,16 @@ static double now(void) {
 	return t.tv_sec + t.tv_nsec * 1e-9;
 }
 
-int amdsmi_init(uint64_t flags) { return flags == 2 ? conf(-1, "init").fail : INVAL; }
-int amdsmi_shut_down(void) { return SUCCESS; }
+int amdsmi_init(uint64_t flags) {
+	int answer = flags == 2 ? conf(-1, "init").fail : INVAL;
+	begun = !answer;
+	return answer;
+}
+
+int amdsmi_shut_down(void) {
+	begun = 0;
+	return SUCCESS;
+}
 
 int amdsmi_get_lib_version(unsigned *version) {
 	struct conf c = conf(-1, "version");
