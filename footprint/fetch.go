@@ -2,9 +2,11 @@ package footprint
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -30,19 +32,35 @@ func Open(name string) (*Series, error) {
 	return ReadSeries(name, io.LimitReader(f, mostBytes))
 }
 
+// withoutSecrets is an address without user, password and query, where services take tokens:
+// reports name it.
+func withoutSecrets(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "the address"
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
+}
+
 func get(address string) (*Series, error) {
+	name := withoutSecrets(address)
 	client := http.Client{Timeout: patience}
 	answer, err := client.Get(address)
+	var asked *url.Error // which has the address
+	if errors.As(err, &asked) {
+		err = asked.Err
+	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot be asked: %w", err)
+		return nil, fmt.Errorf("%s cannot be asked: %w", name, err)
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answers %s", address, answer.Status)
+		return nil, fmt.Errorf("%s answers %s", name, answer.Status)
 	}
 	body, err := io.ReadAll(io.LimitReader(answer.Body, mostBytes))
 	if err != nil {
-		return nil, fmt.Errorf("%s: the answer broke off: %w", address, err)
+		return nil, fmt.Errorf("%s: the answer broke off: %w", name, err)
 	}
-	return ReadSeries(address, bytes.NewReader(body))
+	return ReadSeries(name, bytes.NewReader(body))
 }

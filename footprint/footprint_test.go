@@ -182,12 +182,14 @@ func TestSeriesRefused(t *testing.T) {
 	}
 	maps := "Datetime (UTC),Country,Carbon intensity gCO₂eq/kWh (direct),Carbon intensity gCO₂eq/kWh (Life cycle)\n" +
 		"2026-03-01 12:00:00,Germany,200,250\n2026-03-01 13:00:00,Germany,210,260\n"
-	s, err := ReadSeries("f.csv", strings.NewReader(maps))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := s.Mean(noon, noon.Add(time.Hour)); err != nil || got.Value != 250 {
-		t.Errorf("%+v, %v", got, err)
+	for _, text := range []string{maps, strings.Replace(maps, "(Life cycle)", "(LCA)", 1)} {
+		s, err := ReadSeries("f.csv", strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Mean(noon, noon.Add(time.Hour)); err != nil || got.Value != 250 {
+			t.Errorf("%+v, %v", got, err)
+		}
 	}
 }
 
@@ -211,6 +213,15 @@ func TestOpen(t *testing.T) {
 			t.Error(err)
 		} else if got, err := s.Mean(noon, noon.Add(time.Hour)); err != nil || got.Value != 200 || s.Name != name {
 			t.Errorf("%s: %+v, %v", s.Name, got, err)
+		}
+	}
+	secret := strings.Replace(server.URL, "http://", "http://me:secret@", 1)
+	if s, err := Open(secret + "/hours?token=secret"); err != nil || s.Name != server.URL+"/hours" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for _, address := range []string{secret + "/other?token=secret", "http://127.0.0.1:1/?token=secret", "http://%zz?secret"} {
+		if _, err := Open(address); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", address, err)
 		}
 	}
 	for name, want := range map[string]string{

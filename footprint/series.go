@@ -42,7 +42,8 @@ func ReadSeries(name string, r io.Reader) (*Series, error) {
 	})
 	rate := slices.IndexFunc(head, func(s string) bool {
 		s = strings.ToLower(strings.TrimSpace(s))
-		return s == "g_per_kwh" || strings.HasPrefix(s, "carbon intensity") && strings.Contains(s, "life")
+		return s == "g_per_kwh" || strings.HasPrefix(s, "carbon intensity") &&
+			(strings.Contains(s, "life") || strings.Contains(s, "lca")) // lca up to 2024
 	})
 	if at < 0 || rate < 0 {
 		return nil, fmt.Errorf("%s: its first line names no columns time and g_per_kwh", name)
