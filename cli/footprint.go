@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -39,6 +40,17 @@ func footprintFlags() []cli.Flag {
 // rateFlags are the flags of rates.
 func rateFlags() []string { return slices.Collect(maps.Values(footprintSettings)) }
 
+// rateOf are the flags that a rate is for.
+func rateOf(name string) []string {
+	switch name {
+	case "pue":
+		return []string{"carbon", "cost"}
+	case "price":
+		return []string{"cost"}
+	}
+	return []string{"carbon"}
+}
+
 // footprintRates are the rates that the flags name, nil where nothing is asked for.
 func footprintRates(c *cli.Context) (*footprint.Rates, error) {
 	if c.String("ranks") != "" { // whose reports share the node's energy
@@ -49,12 +61,13 @@ func footprintRates(c *cli.Context) (*footprint.Rates, error) {
 		}
 		return nil, nil
 	}
-	if !c.Bool("carbon") && !c.Bool("cost") {
-		for _, name := range footprintSettings {
-			if given(c, name) {
-				return nil, fail(statusUsage, "--%s is for --carbon or --cost: use it with one of them", name)
-			}
+	for _, name := range slices.Sorted(maps.Values(footprintSettings)) {
+		if of := rateOf(name); given(c, name) && !slices.ContainsFunc(of, c.Bool) {
+			return nil, fail(statusUsage, "--%s is for --%s: add that, or leave it out", name,
+				strings.Join(of, " or --"))
 		}
+	}
+	if !c.Bool("carbon") && !c.Bool("cost") {
 		return nil, nil
 	}
 	rates, err := footprint.New(footprint.Settings{
@@ -70,17 +83,18 @@ func footprintRates(c *cli.Context) (*footprint.Rates, error) {
 }
 
 // accountDocument fills in what the energy of a saved document comes to.
-func accountDocument(d format.Document, rates *footprint.Rates) error {
+func accountDocument(d format.Document, f format.Format, rates *footprint.Rates) error {
 	if rates == nil {
 		return nil
+	}
+	if !slices.Contains([]string{"text", "markdown", "json"}, f.Name) {
+		return fail(statusUsage, "--carbon and --cost are for -f text, markdown and json, and not for %s", f.Name)
 	}
 	switch d := d.(type) {
 	case *report.Run:
 		d.Account(rates)
 	case report.Several:
-		for _, r := range d {
-			r.Account(rates)
-		}
+		return fail(statusUsage, "--carbon and --cost are for one file, and these are %d: report each alone", len(d))
 	case *repeated.Result:
 		d.Account(rates)
 	default:

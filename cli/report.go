@@ -175,7 +175,7 @@ func runReport(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := accountDocument(d, rates); err != nil {
+		if err := accountDocument(d, f, rates); err != nil {
 			return err
 		}
 		progress.say("writing %s", f.Name)

@@ -2,20 +2,25 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"cg/footprint"
 	"cg/report/figures"
 )
 
-// Account fills in what the machine's energy comes to at these rates. What a series of rates
-// does not have is a warning. Rates that ask for nothing leave the run as it is.
+// OfFootprint tells whether a warning is one of Account, and so of rates of before.
+func OfFootprint(w Warning) bool { return w.Slug == "footprint-unknown" }
+
+// Account fills in what the machine's energy comes to at these rates, in place of what was
+// there. What a series of rates does not have is a warning. Rates that ask for nothing leave the run as it is.
 func (r *Run) Account(rates *footprint.Rates) {
 	t := r.Totals
 	if rates == nil {
 		return
 	}
 	r.Footprint = nil
+	r.Warnings = slices.DeleteFunc(r.Warnings, OfFootprint)
 	if t.EnergyJ == nil || t.LoJ == nil || t.HiJ == nil {
 		r.Warn("footprint-unknown", "the machine's energy is not known, and so neither are its emissions and its cost")
 		return

@@ -2,6 +2,7 @@ package repeated
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"cg/footprint"
@@ -15,6 +16,7 @@ func (r *Result) Account(rates *footprint.Rates) {
 	if rates == nil {
 		return
 	}
+	r.Warnings = slices.DeleteFunc(r.Warnings, report.OfFootprint)
 	all := r.Commands
 	if len(all) == 0 {
 		all = []Command{r.Command}

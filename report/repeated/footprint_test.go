@@ -35,4 +35,8 @@ func TestFootprintOfEach(t *testing.T) {
 	if w := r.Warnings; len(w) != 1 || w[0].Slug != "footprint-unknown" || !strings.Contains(w[0].Message, "not known") {
 		t.Errorf("warnings: %+v", w)
 	}
+	r.Commands[0].EnergyJ = r.Commands[1].EnergyJ
+	if r.Account(at("0.30 EUR")); r.Commands[0].Footprint == nil || len(r.Warnings) != 0 {
+		t.Errorf("what is known now is warned of: %+v", r.Warnings)
+	}
 }
