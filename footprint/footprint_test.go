@@ -113,6 +113,7 @@ func TestRefused(t *testing.T) {
 		{Settings{Price: "0.30"}, "has no currency"},
 		{Settings{Price: "0.30 XYZZ"}, "has no currency"},
 		{Settings{Price: "-1 EUR"}, "is not a number of 0 or more"},
+		{Settings{Price: "1e308 EUR"}, "price: 1e308 is more than 1e+12"},
 		{Settings{PUE: "0.9"}, "pue: 0.9 is below 1"},
 		{Settings{PUE: "NaN"}, "is not a number"},
 		{Settings{Embodied: "15 g/h"}, "with their source"},

@@ -72,10 +72,16 @@ func number(text string) (Range, error) {
 	return Range{(lo + hi) / 2, lo, hi}, err
 }
 
+// most is beyond all rates, and its products are numbers that JSON has.
+const most = 1e12
+
 func positive(text string) (float64, error) {
 	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if err != nil || v < 0 || math.IsInf(v, 0) || math.IsNaN(v) {
 		return 0, fmt.Errorf("%q is not a number of 0 or more", strings.TrimSpace(text))
+	}
+	if v > most {
+		return 0, fmt.Errorf("%s is more than %g, the most that a rate can be", strings.TrimSpace(text), most)
 	}
 	return v, nil
 }
