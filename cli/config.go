@@ -277,6 +277,9 @@ func configure(c *cli.Command) {
 	c.Flags = append(c.Flags, settingsFlag())
 	action := c.Action
 	c.Action = func(ctx *cli.Context) error {
+		if c.Name == "report" && !ctx.Bool("carbon") && !ctx.Bool("cost") { // no setting is for it
+			return action(ctx)
+		}
 		if err := applySettings(ctx, c.Name); err != nil {
 			return err
 		}
