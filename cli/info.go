@@ -130,6 +130,9 @@ func printSurvey(out io.Writer, s *doctor.Survey) {
 		if sensor.State == nemb.Absent && len(sensor.Reasons) > 0 {
 			line, sensor.Reasons = sensor.Reasons[0].Text, sensor.Reasons[1:]
 		}
+		if sensor.State == nemb.Unasked {
+			line = "it is opened when it is named: --sensors " + sensor.Name
+		}
 		shown.Fprintf(out, "%s\n",
 			strings.TrimRight(shown.Sprintf("%-10s %-10s %s", sensor.Name, sensor.State, line), " "))
 		for _, r := range sensor.Reasons {

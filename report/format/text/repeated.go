@@ -47,7 +47,7 @@ func (p *printer) command(c repeated.Command) {
 	p.statistic("Time", c.DurationS, figures.Seconds, "")
 	p.statistic("CPU", c.CPUS, figures.Seconds, "")
 	p.statistic("Power", c.PowerW, meanWatts, mark)
-	if s := c.ProgramEnergyJ; s != nil {
+	if s := c.ProgramEnergyJ; s != nil && len(c.Measurements) > 1 {
 		p.line("  %s  %s to %s, median %s", pad("Range", 8), figures.Joules(s.Min), figures.Joules(s.Max),
 			figures.Joules(s.Median))
 		if spread := c.Spread(); spread != "" {
