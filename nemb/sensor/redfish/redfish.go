@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cg/checkpoint"
 	"cg/nemb"
 	"cg/nemb/sensor"
 )
@@ -261,31 +262,59 @@ type chassis struct {
 	Power              link
 }
 
-// environment is a resource EnvironmentMetrics.
-type environment struct{ PowerWatts struct{ Reading *float64 } }
+// shown is a reading with what a resource Sensor (DSP0268) tells of it: when the sensor was read, and how
+// often it is.
+type shown struct {
+	Reading         *float64
+	ReadingTime     string // by the BMC's clock, which may be wrong
+	SensingInterval string // PT1S
+	DataSourceURI   string `json:"DataSourceUri"` // the sensor, of an excerpt of one
+}
+
+// environment is a resource EnvironmentMetrics. Its power is an excerpt, mostly without the time.
+type environment struct{ PowerWatts shown }
 
 // power is a resource Power, which EnvironmentMetrics has taken the place of.
 type power struct {
 	PowerControl []struct{ PowerConsumedWatts *float64 }
 }
 
-func (e environment) watts() *float64 { return e.PowerWatts.Reading }
-
 // watts is the first of the power controls that has one: that of the whole chassis.
-func (p power) watts() *float64 {
+func (p power) watts() shown {
 	for _, control := range p.PowerControl {
 		if control.PowerConsumedWatts != nil {
-			return control.PowerConsumedWatts
+			return shown{Reading: control.PowerConsumedWatts}
 		}
 	}
-	return nil
+	return shown{}
 }
 
 // meter is the power of one chassis.
 type meter struct {
 	client         *client
 	path, property string
-	read           func(context.Context) (*float64, error)
+	read           func(context.Context) (shown, error)
+	now            func() checkpoint.Instant
+
+	time  string             // of the last reading, by the BMC's clock
+	since checkpoint.Instant // when that time was seen first
+}
+
+// How long a reading may have one time, from when it was first seen: three intervals of the sensor, and this at
+// least. What is older is not the power of now.
+const (
+	freshFor       = 10 * time.Second
+	freshIntervals = 3
+)
+
+// freshFor is how long one time may stand.
+func (s shown) freshFor() time.Duration {
+	text, ok := strings.CutPrefix(s.SensingInterval, "PT") // ISO 8601, as Redfish writes durations
+	every, err := time.ParseDuration(strings.ToLower(text))
+	if !ok || err != nil || every < 0 || every > time.Hour {
+		return freshFor
+	}
+	return max(freshFor, freshIntervals*every)
 }
 
 // find finds the chassis whose power is the machine's: the first that holds a computer and
@@ -317,28 +346,46 @@ func (c *client) find(ctx context.Context) (*meter, error) {
 	return spare, nil
 }
 
+// ways are where a resource has a power.
+var ways = map[string]func(context.Context, *client, string) (shown, error){
+	"PowerWatts": func(ctx context.Context, c *client, path string) (shown, error) {
+		var e environment
+		err := c.get(ctx, path, &e)
+		return e.PowerWatts, err
+	},
+	"PowerConsumedWatts": func(ctx context.Context, c *client, path string) (shown, error) {
+		var p power
+		err := c.get(ctx, path, &p)
+		return p.watts(), err
+	},
+	"Reading": func(ctx context.Context, c *client, path string) (s shown, err error) {
+		err = c.get(ctx, path, &s)
+		return s, err
+	},
+}
+
+// at is the meter of a resource and what it shows, nil where that is no power.
+func (c *client) at(ctx context.Context, path, property string) (*meter, shown, error) {
+	way := ways[property]
+	m := &meter{path: path, property: property, now: checkpoint.Monotime, client: c,
+		read: func(ctx context.Context) (shown, error) { return way(ctx, c, path) }}
+	s, err := m.read(ctx)
+	if err != nil || s.Reading == nil {
+		return nil, s, err
+	}
+	return m, s, nil
+}
+
 // meterOf is what shows the power of a chassis; nil for nothing.
 func (c *client) meterOf(ctx context.Context, ch chassis) (*meter, error) {
 	for _, way := range []struct {
 		link     link
 		property string
-		read     func(context.Context, string) (*float64, error)
-	}{
-		{ch.EnvironmentMetrics, "PowerWatts", func(ctx context.Context, path string) (*float64, error) {
-			var e environment
-			err := c.get(ctx, path, &e)
-			return e.watts(), err
-		}},
-		{ch.Power, "PowerConsumedWatts", func(ctx context.Context, path string) (*float64, error) {
-			var p power
-			err := c.get(ctx, path, &p)
-			return p.watts(), err
-		}},
-	} {
+	}{{ch.EnvironmentMetrics, "PowerWatts"}, {ch.Power, "PowerConsumedWatts"}} {
 		if way.link.ID == "" {
 			continue
 		}
-		watts, err := way.read(ctx, way.link.ID)
+		m, now, err := c.at(ctx, way.link.ID, way.property)
 		var status answered
 		if errors.As(err, &status) && status.status == http.StatusNotFound {
 			continue
@@ -346,15 +393,22 @@ func (c *client) meterOf(ctx context.Context, ch chassis) (*meter, error) {
 		if err != nil {
 			return nil, err
 		}
-		if watts != nil {
-			return &meter{client: c, path: way.link.ID, property: way.property,
-				read: func(ctx context.Context) (*float64, error) { return way.read(ctx, way.link.ID) }}, nil
+		if m != nil && now.ReadingTime == "" && now.DataSourceURI != "" {
+			// The sensor itself tells when it was read, on a BMC that has it.
+			own, of, err := c.at(ctx, now.DataSourceURI, "Reading")
+			if err == nil && own != nil && of.ReadingTime != "" {
+				return own, nil
+			}
+		}
+		if m != nil {
+			return m, nil
 		}
 	}
 	return nil, nil
 }
 
-// Watts is the power that the BMC shows now. None (null) and one that no machine draws are errors.
+// Watts is the power that the BMC shows now. None (null), one that no machine draws, and one that the BMC has
+// not read anew for long are errors.
 func (m *meter) Watts() (float64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), requestWithin)
 	defer cancel()
@@ -362,16 +416,23 @@ func (m *meter) Watts() (float64, error) {
 }
 
 func (m *meter) watts(ctx context.Context) (float64, error) {
-	watts, err := m.read(ctx)
+	s, err := m.read(ctx)
+	now := m.now()
 	switch {
 	case err != nil:
 		return 0, err
-	case watts == nil:
+	case s.Reading == nil:
 		return 0, fmt.Errorf("%s: the BMC shows no %s now", m.path, m.property)
-	case !(*watts >= 0 && *watts <= mostWatts):
-		return 0, fmt.Errorf("%s: %s is %v: want a power", m.path, m.property, *watts)
+	case !(*s.Reading >= 0 && *s.Reading <= mostWatts):
+		return 0, fmt.Errorf("%s: %s is %v: want a power", m.path, m.property, *s.Reading)
 	}
-	return *watts, nil
+	if s.ReadingTime != m.time {
+		m.time, m.since = s.ReadingTime, now
+	} else if old := time.Duration(now - m.since); m.time != "" && old > s.freshFor() {
+		return 0, fmt.Errorf("%s: the BMC has not read its sensor for %v: its ReadingTime stays %.40q", m.path,
+			old.Round(time.Second), m.time)
+	}
+	return *s.Reading, nil
 }
 
 // Close closes the connection.

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"cg/checkpoint"
 	"cg/nemb"
 )
 
@@ -52,6 +53,12 @@ var (
 		at("chassis"):       `{"EnvironmentMetrics": {"@odata.id": "/redfish/v1/Chassis/chassis/EnvironmentMetrics"}, "Power": {"@odata.id": "/redfish/v1/Chassis/chassis/Power"}}`,
 		at("chassis/Power"): `{"PowerControl": [{"Name": "Chassis Power Control", "PowerConsumedWatts": 88.25}]}`,
 	}
+)
+
+// sensorOf is the sensor of which idrac shows an excerpt, and timed is a machine that has it.
+var (
+	sensorOf = at("System.Embedded.1/Sensors/PowerConsumption")
+	timed    = with(idrac, sensorOf, `{"Reading": 213, "ReadingUnits": "W", "ReadingTime": "2026-11-24T02:00:00Z", "SensingInterval": "PT1S"}`)
 )
 
 // with is a machine with one answer changed.
@@ -152,6 +159,10 @@ func TestVendors(t *testing.T) {
 		{"HPE", ilo, 139, "", "/redfish/v1/Chassis/1/Power/, PowerConsumedWatts"},
 		{"Supermicro", supermicro, 305.5, "", "/redfish/v1/Chassis/1/Power, PowerConsumedWatts"},
 		{"OpenBMC", openbmc, 88.25, "", "/redfish/v1/Chassis/chassis/Power, PowerConsumedWatts"},
+		{"a sensor with its time", timed, 213, "", "/redfish/v1/Chassis/System.Embedded.1/Sensors/PowerConsumption, Reading"},
+		{"a sensor without its time", with(timed, sensorOf, `{"Reading": 213}`), 212, "", "EnvironmentMetrics, PowerWatts"},
+		{"a sensor of another host", with(idrac, at("System.Embedded.1/EnvironmentMetrics"), `{"PowerWatts": {"DataSourceUri": "https://other/redfish/", "Reading": 211}}`),
+			211, "", "EnvironmentMetrics, PowerWatts"},
 		{"no power", with(ilo, at("1/Power/"), `{"PowerControl": []}`), 0, "absent", "none of 1 chassis shows its power"},
 		{"0 W", with(ilo, at("1/Power/"), `{"PowerControl": [{"PowerConsumedWatts": 0}]}`), 0, "absent", "it reads 0 W"},
 		{"less than nothing", with(ilo, at("1/Power/"), `{"PowerControl": [{"PowerConsumedWatts": -3}]}`), 0, "denied", "is -3: want a power"},
@@ -214,6 +225,44 @@ func TestReadings(t *testing.T) {
 		}
 	}
 	m.Close()
+}
+
+// A reading whose own time stands still is that of now for some seconds, and after that none: until it
+// moves again.
+func TestStale(t *testing.T) {
+	b := newBMC(t, timed, "")
+	c, err := newClient(b.BMC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := c.find(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	var at checkpoint.Instant
+	m.now = func() checkpoint.Instant { return at }
+	show := func(clock, interval string) {
+		b.answers = with(timed, sensorOf, fmt.Sprintf(`{"Reading": 9, "ReadingTime": %q, "SensingInterval": %q}`, clock, interval))
+	}
+	for _, step := range []struct {
+		second          int
+		clock, interval string
+		fresh           bool
+	}{
+		{0, "a", "PT1S", true}, {9, "a", "PT1S", true}, {11, "a", "PT1S", false}, {13, "b", "PT1S", true},
+		{22, "b", "PT1S", true}, {24, "b", "PT1S", false},
+		{24, "c", "PT1M", true}, {200, "c", "PT1M", true}, {205, "c", "PT1M", false}, // three intervals
+		{206, "d", "P9Y", true}, {217, "d", "P9Y", false}, // no interval that is known
+		{218, "", "", true}, {400, "", "", true}, // no time is no sign
+	} {
+		at = checkpoint.Instant(step.second) * 1e9
+		show(step.clock, step.interval)
+		watts, err := m.Watts()
+		if step.fresh && (err != nil || watts != 9) || !step.fresh && (err == nil || !strings.Contains(err.Error(), "has not read its sensor for")) {
+			t.Errorf("%d s, %q: %v W, %v, want fresh %v", step.second, step.clock, watts, err, step.fresh)
+		}
+	}
 }
 
 // One that does not answer is given up.
