@@ -57,6 +57,7 @@ func TestSensors(t *testing.T) {
 		errs       []string // beginnings
 	}{
 		{"two", "gpus 2\n", []string{"gpu-amd-0 " + counter, "gpu-amd-1 " + counter}, nil},
+		{"a list that grows", "gpus 2\ngrow 5000\n", []string{"gpu-amd-0 " + counter, "gpu-amd-1 " + counter}, nil},
 		{"no counter on one", "gpus 2\nfail 1 energy 2\n", []string{"gpu-amd-0 " + counter, "gpu-amd-1 " + power}, nil},
 		{"a counter that stands at 0", "watts 0 0\n", nil, []string{"absent: amdsmi: gpu-amd-0 tells neither energy nor power"}},
 		{"nothing", "fail * energy 2\nfail * power 2\n", nil, []string{"absent: amdsmi: gpu-amd-0 tells neither energy nor power"}},

@@ -58,17 +58,22 @@ uint32_t cg_amdsmi_gpus(void **handles, uint32_t *n) {
 	uint32_t there = 0;
 	if ((answer = sockets(&there, 0)))
 		return answer;
-	uint32_t room = there < MOST_SOCKETS ? there : MOST_SOCKETS;
+	uint32_t asked = there < MOST_SOCKETS ? there : MOST_SOCKETS, room = asked;
 	if (room && (answer = sockets(&room, all)))
 		return answer;
+	if (room > asked) // it may tell how many there are now, and has written what was asked for
+		room = asked;
 	for (uint32_t s = 0; s < room; s++) {
-		uint32_t count = 0, kind;
+		uint32_t count = 0, given, kind;
 		if ((answer = processors(all[s], &count, 0)))
 			return answer;
 		if (count > MOST_OF_A_SOCKET)
 			count = MOST_OF_A_SOCKET;
+		given = count;
 		if (count && (answer = processors(all[s], &count, of)))
 			return answer;
+		if (count > given)
+			count = given;
 		for (uint32_t p = 0; p < count; p++)
 			if (!type(of[p], &kind) && kind == AMD_GPU && *n < most)
 				handles[(*n)++] = of[p];

@@ -4,6 +4,7 @@
 //	gpus N              GPUs (1), each on a socket of its own, beside a processor that is none
 //	version A B         what amdsmi_get_lib_version answers first (24 6): it chooses the layout of powers
 //	watts I W           power of GPU I (100): constant
+//	grow N              the second answer to a question for a list tells N more than the first
 //	average I           GPU I knows its average power alone
 //	fail I FUNCTION N   that function answers N for GPU I, * for all
 //
@@ -28,7 +29,7 @@ static struct processor gpus[MAX], cpu = {0, CPU};
 static int begun; // not how often, as in AMD's
 
 struct conf {
-	int gpus, average[MAX], fail;
+	int gpus, grow, average[MAX], fail;
 	unsigned version[2];
 	double watts[MAX];
 };
@@ -51,6 +52,8 @@ static struct conf conf(int device, const char *function) {
 	while (fgets(line, sizeof line, f)) {
 		if (sscanf(line, "gpus %d", &n) == 1 && n <= MAX)
 			c.gpus = n;
+		else if (sscanf(line, "grow %d", &n) == 1)
+			c.grow = n;
 		else if (sscanf(line, "version %u %u", &a, &b) == 2)
 			c.version[0] = a, c.version[1] = b;
 		else if (sscanf(line, "watts %d %lf", &i, &w) == 2 && i < MAX)
@@ -94,14 +97,14 @@ int amdsmi_get_socket_handles(uint32_t *n, void **sockets) {
 		gpus[i] = (struct processor){i, GPU};
 		sockets[i] = &gpus[i];
 	}
-	*n = c.gpus;
+	*n = c.gpus + (sockets ? c.grow : 0);
 	return c.fail;
 }
 
 int amdsmi_get_processor_handles(void *socket, uint32_t *n, void **processors) {
 	if (processors)
 		processors[0] = &cpu, processors[1] = socket;
-	*n = 2;
+	*n = 2 + (processors ? conf(-1, "processors").grow : 0);
 	return SUCCESS;
 }
 
