@@ -118,12 +118,13 @@ func Inspect(root Root, want []string) (Found, error) {
 		if seen.Errors = parts(err); slices.ContainsFunc(seen.Errors, patience.Hangs) {
 			left -= time.Since(begun)
 		}
+		before := f.Domains()
 		for _, sensor := range sensors {
 			if n, ok := sensor.(Noting); ok {
 				seen.Notes = append(seen.Notes, n.Notes()...)
 			}
 			f.opened = append(f.opened, sensor)
-			f.take(sensor, named(s) || s.Distinct)
+			f.take(sensor, before, named(s) || s.Distinct)
 			for _, d := range sensor.Domains() {
 				if f.reads(sensor) {
 					seen.Domains = append(seen.Domains, d.ID)
@@ -249,8 +250,9 @@ func (f *Found) Covered(err error) bool {
 
 // take adds the domains of a sensor that add to what is read already: those that
 // nobody knows where the sensor is distinct, and else those of kinds that nobody
-// knows.
-func (f *Found) take(s Sensor, distinct bool) {
+// knows. earlier are the domains of the sources before it: two sources may number the GPUs of one maker
+// in different ways, so the GPUs of a maker are those of one source.
+func (f *Found) take(s Sensor, earlier []Domain, distinct bool) {
 	before := f.Domains()
 	has := func(kind string) bool {
 		return slices.ContainsFunc(before, func(d Domain) bool { return d.Kind == kind && d.Parent == "" })
@@ -261,7 +263,9 @@ func (f *Found) take(s Sensor, distinct bool) {
 	}
 	var adds func(d Domain) bool
 	adds = func(d Domain) bool {
-		if known(d) {
+		if known(d) || d.Kind == KindGPU && slices.ContainsFunc(earlier, func(o Domain) bool {
+			return o.Kind == KindGPU && makerOf(o) == makerOf(d)
+		}) {
 			return false
 		}
 		if distinct {
@@ -278,10 +282,6 @@ func (f *Found) take(s Sensor, distinct bool) {
 			return !has("cpu_package") && !has(d.Kind)
 		case "independent":
 			return false
-		case KindGPU: // which sources may number in another way
-			return !slices.ContainsFunc(before, func(o Domain) bool {
-				return o.Kind == KindGPU && makerOf(o) == makerOf(d)
-			})
 		}
 		return true
 	}

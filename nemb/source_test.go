@@ -77,6 +77,11 @@ func TestSourcesDecideForThemselves(t *testing.T) {
 			fake(Source{Name: "a", Distinct: true}, "package-0/cpu_package"),
 			fake(Source{Name: "b", Rank: 1}, "package-7/cpu_package"),
 		}, []string{"a", "b"}, "a=present b=present"},
+		{"the GPUs of a maker are those of one source, however it numbers them", []Source{
+			fake(Source{Name: "a", Distinct: true}, "gpu-amd-0/gpu", "gpu-amd-1/gpu"),
+			fake(Source{Name: "b", Rank: 1}, "gpu-amd-2/gpu", "gpu-intel-0/gpu"),
+			fake(Source{Name: "c", Rank: 2}, "gpu-intel-1/gpu", "gpu-amd-7/gpu"),
+		}, []string{"a", "b", "c"}, "a=present b=present c=spare"},
 		{"a distinct one adds to them", []Source{
 			fake(Source{Name: "a", Distinct: true}, "package-0/cpu_package"),
 			fake(Source{Name: "b", Rank: 1, Distinct: true}, "package-7/cpu_package"),
