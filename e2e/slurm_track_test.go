@@ -48,6 +48,8 @@ $CG track start -o out -i mine --tracker 0.05,rapl 2>>complaints; say "again: $?
 $CG track start -o bad --tracker 0.05,nvml-temp --within 20s 2>>complaints; say "nothing to read: $?"
 step=$($CG track start -o out --tracker 0.05,rapl)
 $CG track stop --all && say "all"
+step=$(SLURM_EXPORT_ENV=NONE $CG track start -o none --tracker 0.05,rapl) || say "as sbatch --export=NONE: $?"
+$CG track stop "$step" || say "stop: $?"
 $CG track start -o end --tracker 0.05,rapl
 say done
 `
@@ -97,9 +99,10 @@ func TestTrackOfSlurm(t *testing.T) {
 	for dir, names := range map[string][]string{
 		"out": {"cg_100ms_ID-n0.csv", "cg_100ms_ID-n1.csv", "cg_50ms_ID-1-n0.csv", "cg_50ms_ID-1-n1.csv", "cg_50ms_ID-n0.csv",
 			"cg_50ms_ID-n1.csv", "cg_50ms_mine-n0.csv", "cg_50ms_mine-n1.csv", "cg-track-ID.txt", "cg-track-ID-1.txt", "cg-track-mine.txt"},
-		"wm":  {"rapl_005_wattameter_ID-n0.log", "rapl_005_wattameter_ID-n1.log", "wattameter_ID-n0.log", "wattameter_ID-n1.log", "cg-track-ID.txt"},
-		"bad": {"cg-track-ID.txt"},
-		"end": {"cg_50ms_ID-n0.csv", "cg_50ms_ID-n1.csv", "cg-track-ID.txt"},
+		"wm":   {"rapl_005_wattameter_ID-n0.log", "rapl_005_wattameter_ID-n1.log", "wattameter_ID-n0.log", "wattameter_ID-n1.log", "cg-track-ID.txt"},
+		"bad":  {"cg-track-ID.txt"},
+		"none": {"cg_50ms_ID-n0.csv", "cg_50ms_ID-n1.csv", "cg-track-ID.txt"},
+		"end":  {"cg_50ms_ID-n0.csv", "cg_50ms_ID-n1.csv", "cg-track-ID.txt"},
 	} {
 		for i := range names {
 			names[i] = strings.ReplaceAll(names[i], "ID", id)

@@ -85,10 +85,11 @@ for name in $names; do
 done`
 
 // srun is a command that runs on each node of the job, whatever else runs there. It takes
-// nothing from the other steps.
+// nothing from the other steps. It has the environment of this process, also in a job that takes none
+// from where it was submitted (sbatch --export=NONE): settings and passwords are in variables.
 func (j Job) srun(ctx context.Context, name string, command ...string) *exec.Cmd {
 	n := strconv.Itoa(j.Nodes)
-	args := append([]string{"--jobid=" + j.ID, "--overlap", "--wait=0", "--nodes=" + n, "--ntasks=" + n,
+	args := append([]string{"--jobid=" + j.ID, "--export=ALL", "--overlap", "--wait=0", "--nodes=" + n, "--ntasks=" + n,
 		"--ntasks-per-node=1", "--input=none", "--label", "--job-name=" + name}, command...)
 	cmd := exec.CommandContext(ctx, "srun", args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // which ends the step
