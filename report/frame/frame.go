@@ -9,6 +9,7 @@ package frame
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -51,6 +52,9 @@ type Page struct {
 	Worker         bool   // whether the script makes workers of texts in it
 	// Data is JSON for the script, made by JSON.
 	Data []byte
+	// Block is bytes for the script, which are many: they stand in the page compressed, as
+	// base64 of gzip.
+	Block []byte
 	// Body is what the body's template is given.
 	Body any
 }
@@ -68,11 +72,34 @@ func (b Body) Write(w io.Writer, p Page) error {
 	if p.Worker {
 		policy += "worker-src blob:; "
 	}
+	block, err := packed(p.Block)
+	if err != nil {
+		return err
+	}
 	return t.Execute(w, map[string]any{
+		"Block":  block,
 		"Policy": policy + "style-src '" + digest(p.Style) + "'; img-src data:; base-uri 'none'; form-action 'none'",
 		"Title":  shown.Line(p.Title), "Version": shown.Line(p.Version), "Style": template.CSS(p.Style),
 		"Script": template.JS(p.Script), "Data": template.JS(p.Data), "Body": p.Body,
 	})
+}
+
+// packed is base64 of bytes, compressed. No letter of it means anything to HTML.
+func packed(block []byte) (template.HTML, error) {
+	if len(block) == 0 {
+		return "", nil
+	}
+	var out bytes.Buffer
+	text := base64.NewEncoder(base64.StdEncoding, &out)
+	z := gzip.NewWriter(text)
+	if _, err := z.Write(block); err != nil {
+		return "", err
+	}
+	if err := z.Close(); err != nil {
+		return "", err
+	}
+	err := text.Close()
+	return template.HTML(out.String()), err
 }
 
 // digest names an inline script or style to a Content-Security-Policy

@@ -21,7 +21,7 @@ import (
 )
 
 // browserOf starts a headless Chromium for a test.
-func browserOf(t *testing.T) context.Context {
+func browserOf(t testing.TB, more ...chromedp.ExecAllocatorOption) context.Context {
 	t.Helper()
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
@@ -55,7 +55,7 @@ func browserOf(t *testing.T) context.Context {
 		chromedp.Flag("disable-dev-shm-usage", true),
 		chromedp.UserDataDir(profile), chromedp.WSURLReadTimeout(2 * time.Minute),
 	}
-	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, stop := chromedp.NewExecAllocator(context.Background(), append(options, more...)...)
 	t.Cleanup(stop)
 	ctx, end := chromedp.NewContext(ctx)
 	t.Cleanup(func() { chromedp.Cancel(ctx); end() })
@@ -68,14 +68,14 @@ func browserOf(t *testing.T) context.Context {
 // tab is a page that is driven. What it says on its console, and what it asks
 // the network for, is kept.
 type tab struct {
-	t    *testing.T
+	t    testing.TB
 	ctx  context.Context
 	mu   sync.Mutex
 	said []string
 }
 
 // open writes a page, opens it from its file, and waits until it is drawn.
-func open(t *testing.T, browser context.Context, name string, content []byte, width, height int64,
+func open(t testing.TB, browser context.Context, name string, content []byte, width, height int64,
 	more ...chromedp.Action) *tab {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name+".html")

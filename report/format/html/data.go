@@ -1,6 +1,8 @@
 package html
 
 import (
+	"cmp"
+	"encoding/binary"
 	"math"
 	"slices"
 
@@ -51,7 +53,7 @@ type pageFunction struct {
 	CallsTime      *report.CallsTime   `json:"calls_time,omitempty"`
 }
 
-// pageSites are those that call paths have, and with source all of them.
+// pageSites are the sites of a page that has source, which shows where they end.
 type pageSites struct {
 	ID   []uint32 `json:"id"`
 	Name []int    `json:"name"`
@@ -73,15 +75,89 @@ type pageTasks struct {
 	Outlived []int `json:"outlived,omitempty"`
 }
 
+// pagePaths are the call paths. There can be a million of them, so their columns stand in
+// the page's block (appendTo), and what they are of, once for each function, here.
 type pagePaths struct {
-	Parent  []int          `json:"parent"`
-	Site    []uint32       `json:"site"`
-	Task    map[int]string `json:"task"` // by path
-	Calls   []uint64       `json:"calls"`
-	Micro   []uint64       `json:"self_uj"` // null where no energy is known
-	SelfUs  []int64        `json:"self_us"`
-	CPUUs   []int64        `json:"cpu_us"`
-	Program string         `json:"program"`
+	Program string `json:"program"`
+	Size    int    `json:"size"`
+	Energy  bool   `json:"energy"` // whether it is known
+	Name    []int  `json:"name"`   // by kind: number of a text
+	File    []int  `json:"file"`
+	Line    []int  `json:"line"`
+
+	columns [][]uint64
+}
+
+// pathsOf numbers what the paths are of: functions by name and file, tasks by name.
+func pathsOf(r *report.Run, text func(string) int) pagePaths {
+	n := len(r.Paths)
+	p := pagePaths{Program: r.Title(), Size: n, Energy: true, Name: []int{}, File: []int{}, Line: []int{}}
+	type kind struct{ name, file int }
+	numbers := map[kind]int{}
+	number := func(name, file string, line int) int {
+		k := kind{text(name), text(file)}
+		i, known := numbers[k]
+		if !known {
+			i = len(p.Name)
+			numbers[k] = i
+			p.Name, p.File, p.Line = append(p.Name, k.name), append(p.File, k.file), append(p.Line, line)
+		}
+		return i
+	}
+	sites := make(map[uint32]*report.Site, len(r.Sites))
+	for i := range r.Sites {
+		sites[r.Sites[i].ID] = &r.Sites[i]
+	}
+	kindOf := map[uint32]int{} // by site
+	of := func(i int, path *report.Path) int {
+		if i == 0 || path.Task != "" {
+			return number(cmp.Or(path.Task, p.Program), "", 0)
+		}
+		k, known := kindOf[path.Site]
+		if !known {
+			if s := sites[path.Site]; s != nil {
+				k = number(s.Name, s.File, s.Line)
+			} else if path.Site == 0 {
+				k = number("(further calls)", "", 0)
+			} else {
+				k = number("(unknown)", "", 0)
+			}
+			kindOf[path.Site] = k
+		}
+		return k
+	}
+	p.columns = make([][]uint64, pathColumns)
+	for c := range p.columns {
+		p.columns[c] = make([]uint64, n)
+	}
+	for i := range r.Paths {
+		path := &r.Paths[i]
+		for c, v := range [pathColumns]uint64{uint64(i - path.Parent), uint64(of(i, path)), path.Calls,
+			uint64(max(0, micros(path.SelfTimeS))), uint64(max(0, micros(path.CPUTimeS)))} {
+			p.columns[c][i] = v
+		}
+		if p.Energy = p.Energy && path.SelfEnergyJ != nil; p.Energy {
+			p.columns[pathColumns-1][i] = uint64(*path.SelfEnergyJ)
+		}
+	}
+	if n == 0 || !p.Energy {
+		p.Energy, p.columns = false, p.columns[:pathColumns-1]
+	}
+	return p
+}
+
+// The columns of paths: how far before it the caller stands, the number of its kind, calls,
+// own time and processor time in microseconds, and energy in microjoules, where it is known.
+const pathColumns = 6
+
+// appendTo appends the columns one after the other, each value as a varint (encoding/binary).
+func (p *pagePaths) appendTo(block []byte) []byte {
+	for _, column := range p.columns {
+		for _, v := range column {
+			block = binary.AppendUvarint(block, v)
+		}
+	}
+	return block
 }
 
 type pageSamples struct {
@@ -131,13 +207,9 @@ func functionsOf(r *report.Run, text func(string) int) pageFunctions {
 }
 
 func sitesOf(r *report.Run, text func(string) int, source bool) pageSites {
-	used := map[uint32]bool{}
-	for _, p := range r.Paths {
-		used[p.Site] = true
-	}
 	s := pageSites{ID: []uint32{}}
 	for _, g := range r.Sites {
-		if used[g.ID] || source {
+		if source {
 			s.ID, s.Name, s.File = append(s.ID, g.ID), append(s.Name, text(g.Name)), append(s.File, text(g.File))
 			s.Line, s.End = append(s.Line, g.Line), append(s.End, g.EndLine)
 		}
@@ -196,20 +268,7 @@ func pageRunOf(r *report.Run, source bool) pageRun {
 		return n
 	}
 	out.Functions, out.Sites, out.Tasks = functionsOf(r, text), sitesOf(r, text, source), tasksOf(r, text)
-	p := &out.Paths
-	p.Program, p.Task = r.Title(), map[int]string{}
-	p.Parent, p.Site, p.Calls, p.SelfUs, p.CPUUs = []int{}, []uint32{}, []uint64{}, []int64{}, []int64{}
-	for i, path := range r.Paths {
-		p.Parent, p.Site, p.Calls = append(p.Parent, path.Parent), append(p.Site, path.Site),
-			append(p.Calls, path.Calls)
-		p.SelfUs, p.CPUUs = append(p.SelfUs, micros(path.SelfTimeS)), append(p.CPUUs, micros(path.CPUTimeS))
-		if path.SelfEnergyJ != nil {
-			p.Micro = append(p.Micro, uint64(*path.SelfEnergyJ))
-		}
-		if path.Task != "" {
-			p.Task[i] = path.Task
-		}
-	}
+	out.Paths = pathsOf(r, text)
 	s := &out.Samples
 	s.Domains, s.TUs, s.Program, s.Own, s.Other = map[string]pageDomain{}, []int64{}, []int64{}, []int64{}, []int64{}
 	for i, sample := range r.Samples {

@@ -29,9 +29,9 @@ var page embed.FS
 // The parts of the page, in their order. uPlot (MIT, page/uplot) draws what
 // goes over time; its licence stands in the page.
 var (
-	pageScripts = []string{"uplot/uPlot.iife.min.js", "base.js", "shared.js", "search.js", "tree.js", "head.js",
-		"lanes.js", "power.js", "flame.js", "functions.js", "source.js", "compare.js", "overview.js", "panel.js",
-		"export.js", "page.js"}
+	pageScripts = []string{"uplot/uPlot.iife.min.js", "base.js", "shared.js", "search.js", "tree.js", "block.js",
+		"head.js", "lanes.js", "power.js", "flame.js", "functions.js", "source.js", "compare.js", "overview.js",
+		"panel.js", "export.js", "page.js"}
 	pageStyles = []string{"uplot/uPlot.min.css", "page.css"}
 )
 
@@ -65,7 +65,7 @@ func write(w io.Writer, runs report.Several, o format.Options) error {
 	if err != nil {
 		return err
 	}
-	data, err := pageData(runs, o)
+	data, block, err := pageData(runs, o)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func write(w io.Writer, runs report.Several, o format.Options) error {
 		return err
 	}
 	return body().Write(w, frame.Page{Title: strings.Join(pageTitles(runs, o), " and ") + " · energy",
-		Version: runs[0].Meta.CgVersion, Style: style, Script: script, Worker: true, Data: data,
+		Version: runs[0].Meta.CgVersion, Style: style, Script: script, Worker: true, Data: data, Block: block,
 		Body: map[string]string{"Text": plain.String(), "Licence": string(licence)}})
 }
 
@@ -132,8 +132,9 @@ type pageSource struct {
 // MostSource.
 const mostSourceWhole = 16 << 20
 
-// pageData is what the script shows.
-func pageData(runs report.Several, o format.Options) ([]byte, error) {
+// pageData is what the script shows: data that it reads at once, and a block with the call
+// paths.
+func pageData(runs report.Several, o format.Options) (data, block []byte, err error) {
 	d := struct {
 		Names    []string              `json:"names"`
 		Runs     []pageRun             `json:"runs"`
@@ -147,11 +148,11 @@ func pageData(runs report.Several, o format.Options) ([]byte, error) {
 	for _, r := range runs {
 		p := pageRunOf(r, o.Source != nil)
 		if len(runs) == 1 {
-			var err error
 			if p.Timeline, err = pageTimelineOf(r, p.Samples.StartNs, o); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
+		block = p.Paths.appendTo(block)
 		d.Runs = append(d.Runs, p)
 		for _, w := range r.Warnings {
 			if advice := docs.Advice(w.Slug); advice != "" {
@@ -163,7 +164,8 @@ func pageData(runs report.Several, o format.Options) ([]byte, error) {
 		d.Sources = pageSources(runs, o)
 	}
 	d.Comparison = pageComparisonOf(runs, d.Names)
-	return frame.JSON(d)
+	data, err = frame.JSON(d)
+	return data, block, err
 }
 
 // pageSources are the files with functions, the dearest first as long as there

@@ -36,10 +36,12 @@ function apart(run) {
   }, t.name.length);
   for (const g of run.tasks) g.avg_power_w = g.energy_j === null || g.duration_s <= 0 ? null : g.energy_j / g.duration_s;
   for (const i of t.outlived || []) run.tasks[i].avg_power_w = null;
-  for (const list of [run.texts, [run.paths.program], Object.values(run.paths.task), run.timeline?.sites || []]) for (const w of list) cg.texts.add(w);
+  // What call paths are of. The paths themselves are read later, see block.js.
+  const p = run.paths;
+  run.kinds = rows({ name: text(p.name), file: text(p.file), line: p.line }, p.name.length);
+  run.tree = run.folded = () => null;
+  for (const list of [run.texts, run.timeline?.sites || []]) for (const w of list) cg.texts.add(w);
   delete run.texts;
-  let tree = null;
-  run.tree = () => tree || (tree = treeOf(run));
 }
 cg.data.runs.forEach(apart);
 

@@ -151,10 +151,10 @@ function merged(a, b, renamed) {
 
 function difference(runs, names) {
   const a = runs[0], b = runs[runs.length - 1], last = names.length - 1;
-  if (!a.paths.parent.length || !b.paths.parent.length) return null;
+  if (!a.paths.size || !b.paths.size) return null;
   // A function that was renamed is one, under the name that it has now.
   const renamed = new Map((cg.data.comparison?.functions || []).filter((c) => c.was !== undefined).map((c) => [c.was, c.name]));
-  const [tree, common] = merged(folded(a.tree()), folded(b.tree()), renamed);
+  const [tree, common] = merged(a.folded(), b.folded(), renamed);
   const metric = common.includes('energy') ? 'energy' : 'time', words = metricFigure[metric];
   const m = metric === 'energy' ? mark(a) || mark(b) : '';
   const sumA = tree.sum(metric + 'A'), sumB = tree.sum(metric + 'B');

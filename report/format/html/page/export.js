@@ -13,57 +13,71 @@ const files = {
     const { meta, totals, ledger, functions, tasks, warnings } = run;
     return JSON.stringify({ meta, totals, ledger, functions, tasks, warnings }, null, 2) + '\n';
   },
-  // speedscope is the file format of speedscope (www.speedscope.app/file-format-schema.json),
-  // one profile of time, with weights in seconds. It has no unit for energy, so joules are
-  // a profile without one.
-  speedscope(run) {
-    const t = run.tree(), profiles = [];
-    for (const [metric, unit, name] of [['energy', 'none', 'energy, joules'], ['time', 'seconds', 'time']]) {
-      if (!t.columns[metric]) continue;
-      const samples = [], weights = [];
-      let sum = 0;
-      for (let i = 0; i < t.size; i++) {
-        const w = t.columns[metric][i];
-        if (!(w > 0)) continue;
-        const stack = [];
-        for (let k = i; k >= 0; k = t.parent(k)) stack.unshift(t.kind(k));
-        samples.push(stack);
-        weights.push(w);
-        sum += w;
-      }
-      profiles.push({ type: 'sampled', name, unit, startValue: 0, endValue: sum, samples, weights });
-    }
-    const frames = t.kinds.map((k) => ({ name: k.name, ...(k.file ? { file: k.file, line: k.line } : {}) }));
-    return JSON.stringify({ $schema: 'https://www.speedscope.app/file-format-schema.json', name: run.paths.program, exporter: 'cg', shared: { frames }, profiles });
-  },
-  // pprof is a profile (github.com/google/pprof/proto/profile.proto) with calls,
-  // nanoseconds and microjoules of each path.
-  pprof(run) {
-    const t = run.tree(), strings = [''], numbers = new Map([['', 0]]);
-    const numberOf = (s) => { let n = numbers.get(s); if (n === undefined) { n = strings.length; numbers.set(s, n); strings.push(s); } return n; };
-    const types = [['calls', 'count', 'calls', 1], ['time', 'nanoseconds', 'time', 1e9], ...(t.columns.energy ? [['energy', 'microjoules', 'energy', 1e6]] : [])];
-    const out = message();
-    for (const [name, unit] of types) out.bytes(1, message().number(1, numberOf(name)).number(2, numberOf(unit)).take());
-    for (let i = 0; i < t.size; i++) {
-      const values = types.map(([, , metric, by]) => Math.round(t.columns[metric][i] * by));
-      if (!values.some((v) => v > 0)) continue;
-      const stack = [];
-      for (let k = i; k >= 0; k = t.parent(k)) stack.push(t.kind(k) + 1);
-      out.bytes(2, message().packed(1, stack).packed(2, values).take());
-    }
-    t.kinds.forEach((k, i) => {
-      out.bytes(4, message().number(1, i + 1).bytes(4, message().number(1, i + 1).number(2, k.line).take()).take());
-    });
-    t.kinds.forEach((k, i) => {
-      out.bytes(5, message().number(1, i + 1).number(2, numberOf(k.name)).number(3, numberOf(k.name)).number(4, numberOf(k.file)).take());
-    });
-    const encoder = new TextEncoder();
-    const period = message().number(1, numberOf(types[types.length - 1][0])).number(2, numberOf(types[types.length - 1][1])).take();
-    for (const s of strings) out.bytes(6, encoder.encode(s));
-    out.bytes(11, period).number(12, 1).number(14, numbers.get(types[types.length - 1][0]));
-    return out.take();
-  },
+  // What is made of all call paths is made beside the page.
+  speedscope: (run) => aside(speedscopeOf, [treeFrom], pathsToExport(run)),
+  pprof: (run) => aside(pprofOf, [treeFrom, message], pathsToExport(run)),
 };
+
+function pathsToExport(run) {
+  const t = run.tree();
+  return { parent: t.parents, kind: t.kindOf, kinds: run.kinds, columns: t.columns, program: run.paths.program };
+}
+
+// speedscopeOf gives the file format of speedscope (www.speedscope.app/file-format-schema.json),
+// one profile of time, with weights in seconds. It has no unit for energy, so joules are
+// a profile without one.
+function speedscopeOf({ parent, kind, kinds, columns, program }) {
+  const parts = [], frames = kinds.map((k) => ({ name: k.name, ...(k.file ? { file: k.file, line: k.line } : {}) }));
+  const head = JSON.stringify({ $schema: 'https://www.speedscope.app/file-format-schema.json', name: program, exporter: 'cg', shared: { frames } });
+  parts.push(head.slice(0, -1), ',"profiles":[');
+  let profiles = 0;
+  for (const [metric, unit, name] of [['energy', 'none', 'energy, joules'], ['time', 'seconds', 'time']]) {
+    const column = columns[metric];
+    if (!column) continue;
+    const weights = [];
+    let sum = 0, samples = [];
+    parts.push(profiles++ ? ',' : '', '{"samples":[');
+    for (let i = 0; i < parent.length; i++) {
+      if (!(column[i] > 0)) continue;
+      const stack = [];
+      for (let k = i; k >= 0; k = parent[k]) stack.push(kind[k]);
+      samples.push((weights.length ? ',[' : '[') + stack.reverse().join() + ']');
+      weights.push(column[i]);
+      sum += column[i];
+      if (samples.length === 4096) { parts.push(samples.join('')); samples = []; }
+    }
+    parts.push(samples.join(''), '],"weights":', JSON.stringify(weights), ',', JSON.stringify({ type: 'sampled', name, unit, startValue: 0, endValue: sum }).slice(1));
+  }
+  return [new Blob([...parts, ']}'])];
+}
+
+// pprofOf gives a profile (github.com/google/pprof/proto/profile.proto) with calls,
+// nanoseconds and microjoules of each path.
+function pprofOf({ parent, kind, kinds, columns }) {
+  const strings = [''], numbers = new Map([['', 0]]);
+  const numberOf = (s) => { let n = numbers.get(s); if (n === undefined) { n = strings.length; numbers.set(s, n); strings.push(s); } return n; };
+  const types = [['calls', 'count', 'calls', 1], ['time', 'nanoseconds', 'time', 1e9], ...(columns.energy ? [['energy', 'microjoules', 'energy', 1e6]] : [])];
+  const out = message();
+  for (const [name, unit] of types) out.bytes(1, message().number(1, numberOf(name)).number(2, numberOf(unit)).take());
+  for (let i = 0; i < parent.length; i++) {
+    const values = types.map(([, , metric, by]) => Math.round(columns[metric][i] * by));
+    if (!values.some((v) => v > 0)) continue;
+    const stack = [];
+    for (let k = i; k >= 0; k = parent[k]) stack.push(kind[k] + 1);
+    out.bytes(2, message().packed(1, stack).packed(2, values).take());
+  }
+  kinds.forEach((k, i) => {
+    out.bytes(4, message().number(1, i + 1).bytes(4, message().number(1, i + 1).number(2, k.line).take()).take());
+  });
+  kinds.forEach((k, i) => {
+    out.bytes(5, message().number(1, i + 1).number(2, numberOf(k.name)).number(3, numberOf(k.name)).number(4, numberOf(k.file)).take());
+  });
+  const encoder = new TextEncoder();
+  const period = message().number(1, numberOf(types[types.length - 1][0])).number(2, numberOf(types[types.length - 1][1])).take();
+  for (const s of strings) out.bytes(6, encoder.encode(s));
+  out.bytes(11, period).number(12, 1).number(14, numbers.get(types[types.length - 1][0]));
+  return [new Blob([out.take()])];
+}
 
 // message makes a message of protocol buffers (protobuf.dev/programming-guides/encoding).
 function message() {
@@ -93,8 +107,8 @@ function download(name, content, type) {
 // downloads is the menu of files of a run.
 function downloads(run) {
   const name = 'run-' + (run.meta.run_id || 'unknown').replace(/[^\w.-]/g, '_');
-  const item = (label, ending, type, make) => el('li', {}, el('button', { type: 'button', 'data-file': ending, onclick: (e) => { download(name + '.' + ending, make(run), type); e.target.closest('details').open = false; } }, label));
-  const paths = run.paths.parent.length > 1;
+  const item = (label, ending, type, make) => el('li', {}, el('button', { type: 'button', 'data-file': ending, onclick: (e) => { whenRead(async () => download(name + '.' + ending, await make(run), type)); e.target.closest('details').open = false; } }, label));
+  const paths = run.paths.size > 1;
   return el('details', { class: 'menu', id: 'download' }, el('summary', {}, 'Download'), el('ul', {},
     item('Functions, CSV', 'csv', 'text/csv', files.csv),
     item('Functions and tests, JSON', 'json', 'application/json', files.json),

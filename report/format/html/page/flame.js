@@ -1,6 +1,7 @@
 // Call paths as boxes: as wide as what a path used with all it called. Boxes
 // are elements, so they print, scale and take the theme; those narrower than a
-// pixel are left out, which bounds their number.
+// pixel are left out, which bounds their number. They are drawn row by row, and what takes
+// longer than a frame goes on in the next one.
 
 const metricFigure = { energy: figure.energy, time: figure.time, cpu: figure.time, calls: figure.count };
 
@@ -25,27 +26,44 @@ function flame(id) {
   const box = el('div', { class: 'flame', id: id + '-boxes', tabindex: '0', role: 'tree', 'aria-label': 'Call paths. Arrow keys move, Enter zooms, Escape shows all.' });
   const line = el('p', { class: 'readout', id: id + '-line', 'aria-live': 'polite' });
   const f = { box, line, tree: null, zoom: 0, at: 0 };
-  const row = 21, letter = 6.95;
-  let width = 0, boxes = new Map();
+  const row = 21, letter = 6.95, frame = 12; // pixels, pixels, milliseconds
+  let width = 0, boxes = new Map(), turns = 0;
 
   f.load = (tree, options) => {
     Object.assign(f, { tree, options, zoom: 0, at: 0 });
+    drawn = false;
+    values = tree.sum ? tree.sum(options.metric) : tree.columns[options.metric];
     f.draw();
   };
-  const sum = (i) => f.tree.at(f.options.metric, i);
-  const dearest = (i) => Array.from(f.tree.below(i)).sort((a, b) => sum(b) - sum(a));
+  let values = [], drawn = false;
+  const sum = (i) => values[i];
+  const dearest = (i, least = 0) => Array.from(f.tree.below(i)).filter((c) => values[c] >= least).sort((a, b) => values[b] - values[a]);
 
-  f.draw = () => {
+  // marks say of a box whether it is chosen and what the search found.
+  const marks = (i) => {
+    const kind = f.tree.kinds[f.tree.kind(i)], hits = cg.search.hits;
+    return (hits && i > 0 ? (hits(kind) ? ' hit' : ' miss') : '') + (cg.chosen && same(cg.chosen, kind) ? ' chosen' : '');
+  };
+  // mark marks the boxes anew: where they stand does not change.
+  f.mark = () => {
+    if (!drawn) { f.draw(); return; }
+    if (!shown(box)) return;
+    for (const [i, e] of boxes) {
+      const name = 'box' + (e.classList.contains('above') ? ' above' : '') + marks(i) + (i === f.at ? ' at' : '');
+      if (e.className !== name) e.className = name;
+    }
+  };
+
+  f.draw = (atOnce) => {
     if (!f.tree || !width || !shown(box)) return;
-    const t = f.tree, o = f.options, hits = cg.search.hits, chosen = cg.chosen;
+    const t = f.tree, o = f.options, turn = ++turns;
     boxes = new Map();
-    const out = [];
-    let deepest = 0;
+    let deepest = 0, out = [];
     const put = (i, x, w, depth, faded) => {
       deepest = Math.max(deepest, depth);
-      const kind = t.kinds[t.kind(i)], hit = hits && i > 0 ? (hits(kind) ? ' hit' : ' miss') : '';
+      const kind = t.kinds[t.kind(i)];
       const e = el('div', {
-        class: 'box' + (faded ? ' above' : '') + hit + (chosen && same(chosen, kind) ? ' chosen' : ''), id: `${id}-${i}`, role: 'treeitem', 'aria-label': kind.name,
+        class: 'box' + (faded ? ' above' : '') + marks(i), id: `${id}-${i}`, role: 'treeitem', 'aria-label': kind.name,
         css: { left: 100 * x / width + '%', width: 100 * Math.max(1, w - 1) / width + '%', background: o.color(i), [o.up ? 'bottom' : 'top']: depth * row + 'px' },
       });
       if (w > 28) e.textContent = shortened(kind.name, Math.floor((w - 9) / letter));
@@ -56,27 +74,32 @@ function flame(id) {
     const above = [];
     for (let i = t.parent(f.zoom); i >= 0; i = t.parent(i)) above.unshift(i);
     above.forEach((i, depth) => put(i, 0, width, depth, true));
-    const scale = sum(f.zoom) > 0 ? width / sum(f.zoom) : 0;
-    const stack = [[f.zoom, 0, above.length]];
-    while (stack.length) {
-      const [i, x, depth] = stack.pop();
-      put(i, x, i === f.zoom ? width : sum(i) * scale, depth, false);
-      if (o.rows && depth + 1 >= o.rows) continue;
-      let at = x;
-      const below = [];
-      for (const c of dearest(i)) {
-        const w = sum(c) * scale;
-        if (w < 1) break; // sorted: the others are narrower
-        below.push([c, at, depth + 1]);
-        at += w;
+    const scale = sum(f.zoom) > 0 ? width / sum(f.zoom) : 0, queue = [[f.zoom, 0, above.length]];
+    let next = 0;
+    drawn = true;
+    box.replaceChildren();
+    const go = () => {
+      if (turn !== turns) return;
+      const until = performance.now() + frame;
+      for (; next < queue.length && (atOnce || performance.now() < until); next++) {
+        const [i, x, depth] = queue[next];
+        put(i, x, i === f.zoom ? width : sum(i) * scale, depth, false);
+        if (o.rows && depth + 1 >= o.rows) continue;
+        let at = x;
+        for (const c of dearest(i, scale > 0 ? 1 / scale : Infinity)) {
+          queue.push([c, at, depth + 1]);
+          at += sum(c) * scale;
+        }
       }
-      stack.push(...below.reverse());
-    }
-    box.style.height = (deepest + 1) * row + 2 + 'px';
-    box.replaceChildren(...out);
-    box.dataset.zoom = t.name(f.zoom);
-    box.dataset.boxes = out.length;
-    point(boxes.has(f.at) ? f.at : f.zoom);
+      box.style.height = (deepest + 1) * row + 2 + 'px';
+      box.append(...out);
+      out = [];
+      box.dataset.boxes = boxes.size;
+      if (next < queue.length) { setTimeout(go); return; }
+      box.dataset.zoom = t.name(f.zoom);
+      point(boxes.has(f.at) ? f.at : f.zoom);
+    };
+    go();
   };
 
   function point(i) {
@@ -88,14 +111,14 @@ function flame(id) {
     if (e) e.title = text(f.options.figure(sum(i))) === '?' ? '' : `${f.tree.name(i)}\n${f.options.mark}${text(f.options.figure(sum(i)))}`;
     line.replaceChildren(...f.options.describe(i, f));
   }
-  function zoomTo(i) { f.zoom = i; f.at = i; f.draw(); }
+  function zoomTo(i) { f.zoom = i; f.at = i; drawn = false; f.draw(); }
   function pick(i) {
     const kind = f.tree.kinds[f.tree.kind(i)];
     if (f.options.pick) { f.options.pick(i, kind); return; }
     zoomTo(i);
     if (kind.file) choose(kind);
   }
-  f.reset = () => { f.zoom = 0; f.at = 0; f.draw(); };
+  f.reset = () => zoomTo(0);
 
   // A box that is drawn below a resting mouse is not pointed at.
   let mouse = '';
@@ -119,11 +142,11 @@ function flame(id) {
     } else if (e.key === 'Enter' || e.key === ' ') { e.preventDefault(); pick(f.at); } else if (e.key === 'Escape' && f.zoom !== 0) { e.preventDefault(); zoomTo(0); }
   });
   // On paper names have the room that they have there.
-  f.print = (paper) => { f.screen = width; width = paper; f.draw(); };
-  f.printed = () => { width = f.screen || box.clientWidth; f.draw(); };
+  f.print = (paper) => { f.screen = width; width = paper; f.draw(true); };
+  f.printed = () => { width = f.screen || box.clientWidth; drawn = false; f.draw(); };
   f.start = () => {
-    wide(box, (w) => { width = w; f.draw(); });
-    cg.redraw.push(f.draw);
+    wide(box, (w) => { width = w; drawn = false; f.draw(); });
+    cg.redraw.push(f.mark);
     cg.prints.push(f);
   };
   return f;
@@ -133,9 +156,9 @@ function place(t, i) { return t.file(i) ? ` ${base(t.file(i))}:${t.line(i)}` : '
 
 // flames is the view of the call paths of a run.
 function flames(run) {
-  if (run.paths.parent.length < 1) return null;
+  if (run.paths.size < 1) return null;
   const m = mark(run), f = flame('flame'), colors = painter(run);
-  const whole = run.tree(), joined = folded(whole), recursive = joined !== whole;
+  const whole = run.tree(), joined = run.folded(), recursive = joined !== whole;
   const known = Boolean(whole.columns.energy);
   const state = view('flame', { metric: known ? 'energy' : 'time', shape: 'icicle', recursion: 'folded' });
   if (!Object.hasOwn(whole.columns, state.metric)) state.metric = known ? 'energy' : 'time';

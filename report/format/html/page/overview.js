@@ -43,12 +43,12 @@ function dearest(run, go) {
 
 // smallFlame shows the outer call paths; a click opens their view.
 function smallFlame(run, go) {
-  if (run.paths.parent.length < 2) return null;
+  if (run.paths.size < 2) return null;
   const f = flame('small'), colors = painter(run), m = mark(run);
   f.box.setAttribute('aria-label', 'The outer call paths. Enter opens their view.');
   const out = section('small-flame', 'Call paths', el('button', { type: 'button', onclick: () => go.tab('flames') }, 'Open'), el('div', { class: 'bar' }, f.line), f.box);
-  out.start = () => {
-    const t = folded(run.tree()), metric = t.columns.energy ? 'energy' : 'time', words = metricFigure[metric], sign = metric === 'energy' ? m : '';
+  out.start = () => whenRead(() => {
+    const t = run.folded(), metric = t.columns.energy ? 'energy' : 'time', words = metricFigure[metric], sign = metric === 'energy' ? m : '';
     f.start();
     f.load(t, {
       metric, figure: words, mark: sign, rows: 6,
@@ -56,7 +56,7 @@ function smallFlame(run, go) {
       describe: (i) => [el('b', {}, t.name(i)), ' · ', sign + text(words(t.at(metric, i)))],
       pick: (i, kind) => { if (kind.file) choose(kind); go.tab('flames'); },
     });
-  };
+  });
   return out;
 }
 

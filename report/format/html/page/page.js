@@ -1,12 +1,12 @@
 // The page is put together: a head that stays, tabs, and what is chosen beside them. A
 // view is made when it is first looked at.
 
-// viewsOf are the views of one run: an identifier, a title, and what makes its parts. One
-// without parts has no tab.
+// viewsOf are the views of one run: an identifier, a title, what makes its parts, and
+// 'paths' where that needs the call paths. One without parts has no tab.
 function viewsOf(run, go) {
   return [
     ['overview', 'Overview', () => [headline(run), warnings(run), el('div', { class: 'pair' }, dearest(run, go), el('div', {}, smallFlame(run, go), smallPower(run, go))), ledger(run)]],
-    run.paths.parent.length > 0 && ['flames', 'Flame', () => [flames(run)]],
+    run.paths.size > 0 && ['flames', 'Flame', () => [flames(run)], 'paths'],
     run.samples.t_us?.length > 1 && ['power', 'Timeline', () => [power(run)]],
     run.functions.length && ['functions', 'Functions', () => [functions(run, go)]],
     run.tasks.length > 1 && ['tests', testsTitle(run), () => [tests(run)]],
@@ -19,7 +19,7 @@ function viewsOfSeveral(runs, names) {
   const notes = cg.data.problems.length ? el('ul', { class: 'warnings' }, cg.data.problems.map((p) => el('li', {}, el('b', {}, 'different'), ' ', p))) : null;
   return [
     ['compare', 'Compare', () => [section('compare', 'Side by side', null, notes, besideTotals(runs, names)), changes(runs, names)]],
-    runs[0].paths.parent.length && runs[runs.length - 1].paths.parent.length && ['difference', 'Flame', () => [difference(runs, names)]],
+    runs[0].paths.size && runs[runs.length - 1].paths.size && ['difference', 'Flame', () => [difference(runs, names)], 'paths'],
   ].filter(Boolean);
 }
 
@@ -48,10 +48,11 @@ const keysOf = [
   let views = [], made = new Map(), side = null;
   const make = (id) => {
     if (made.has(id)) return made.get(id);
-    const [, title, parts] = views.find((v) => v[0] === id);
-    const flat = parts().filter(Boolean);
+    const [, title, parts, needs] = views.find((v) => v[0] === id), early = needs && !cg.read;
+    const flat = early ? [el('p', { class: 'hint' }, 'The call paths are being read.')] : parts().filter(Boolean);
     const box = el('div', { class: 'view', id: 'view-' + id, role: 'tabpanel', 'aria-label': title }, flat);
     made.set(id, box);
+    if (early) whenRead(() => { if (made.get(id) !== box) return; box.remove(); made.delete(id); if (cg.tab === id) show(id); });
     content.append(box);
     return box;
   };
@@ -101,7 +102,9 @@ const keysOf = [
     const { hits, note } = cg.search;
     if (!hits) { told.textContent = ''; return; }
     if (!run) { told.textContent = note; return; }
-    const t = run.tree(), metric = t.columns.energy ? 'energy' : 'time', f = found(t, metric, hits), whole = t.at(metric, 0);
+    const t = run.tree(), metric = run.paths.energy ? 'energy' : 'time';
+    if (!t && run.paths.size) { told.textContent = ''; return; } // not read yet
+    const f = t ? found(t, metric, hits) : { paths: 0, sum: 0 }, whole = t ? t.at(metric, 0) : 0;
     const n = run.functions.filter(hits).length + run.tasks.slice(1).filter((k) => hits({ name: k.name })).length;
     told.textContent = [note, !n && !f.paths ? 'nothing found' : `${n} found, ${metric === 'energy' ? mark(run) : ''}${text(metricFigure[metric](f.sum))}${whole > 0 ? ` (${(100 * f.sum / whole).toFixed(1)} %)` : ''}`].filter(Boolean).join('; ');
   }
@@ -153,6 +156,11 @@ const keysOf = [
   };
   addEventListener('hashchange', arrive);
   arrive();
-  cg.ready = true;
-  document.documentElement.dataset.ready = 'true';
+  document.documentElement.dataset.first = 'true';
+  whenRead(() => {
+    cg.ready = true;
+    changedSomething();
+    document.documentElement.dataset.ready = 'true';
+  });
+  setTimeout(read);
 })();

@@ -13,11 +13,11 @@ function panel(run, go) {
     const c = cg.chosen, f = c && run.functions.find((g) => same(g, c));
     box.hidden = !f;
     document.body.classList.toggle('choosing', Boolean(f));
-    const key = f ? f.name + '\0' + f.file : '';
+    const key = f ? f.name + '\0' + f.file + '\0' + cg.read : '';
     if (!f || key === last) { last = key; return; }
     last = key;
-    const t = run.tree(), metric = t.columns.energy ? 'energy' : 'time', whole = { words: metricFigure[metric], mark: metric === 'energy' ? m : '' };
-    const kind = t.kinds.findIndex((k) => same(k, f));
+    const t = run.tree(), metric = run.paths.energy ? 'energy' : 'time', whole = { words: metricFigure[metric], mark: metric === 'energy' ? m : '' };
+    const kind = t ? run.kinds.findIndex((k) => same(k, f)) : -1;
     const near = kind < 0 ? { callers: [], callees: [] } : around(t, metric, kind);
     const where = f.file ? `${f.file}:${f.line}` : '';
     const copied = el('small', { 'aria-live': 'polite' });

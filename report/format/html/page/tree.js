@@ -4,11 +4,14 @@
 // kind[i] is the number of a function in kinds, which has { name, file, line }.
 // columns holds, by metric, what a node used itself. sum(metric) gives what nodes used
 // with all that they called. below(i) gives the nodes below i.
+//
+// There can be a million nodes: what passes over all of them works on typed arrays.
 
-// treeFrom makes a tree of a list of parents, one of kinds, and columns of metrics.
-function treeFrom(parent, kind, kinds, columns) {
-  const n = parent.length, sums = new Map();
-  let first = null, order = null;
+// treeFrom makes a tree of a list of parents, one of kinds, and columns of metrics. known
+// has what was computed of it before: first, order and sums, see below.
+function treeFrom(parent, kind, kinds, columns, known) {
+  const n = parent.length, sums = known?.sums || {};
+  let first = known?.first || null, order = known?.order || null;
   // The callees of a node stand together in order, from first[i] on.
   function index() {
     first = new Uint32Array(n + 1);
@@ -23,17 +26,18 @@ function treeFrom(parent, kind, kinds, columns) {
     name: (i) => kinds[kind[i]].name, file: (i) => kinds[kind[i]].file, line: (i) => kinds[kind[i]].line,
     below(i) { if (!first) index(); return order.subarray(first[i], first[i + 1]); },
     sum(metric) {
-      if (!sums.has(metric)) {
+      if (!sums[metric]) {
         const sum = Float64Array.from(columns[metric]);
         for (let i = n - 1; i > 0; i--) sum[parent[i]] += sum[i];
-        sums.set(metric, sum);
+        sums[metric] = sum;
       }
-      return sums.get(metric);
+      return sums[metric];
     },
     at: (metric, i) => t.sum(metric)[i], self: (metric, i) => columns[metric][i],
   };
   t.parents = parent;
   t.kindOf = kind;
+  t.known = () => { if (!first) index(); return { first, order, sums }; };
   return t;
 }
 
@@ -48,42 +52,33 @@ function kindsOf() {
   } };
 }
 
-// treeOf reads the paths of a run.
-function treeOf(run) {
-  const p = run.paths, n = p.parent.length, all = kindsOf();
-  const sites = new Map(run.sites.map((s) => [s.id, all.number(s.name, s.file, s.line)]));
-  const kind = new Uint32Array(n);
-  for (let i = 0; i < n; i++) {
-    if (i === 0) kind[i] = all.number(p.program, '', 0);
-    else if (p.task[i] !== undefined) kind[i] = all.number(p.task[i], '', 0);
-    else kind[i] = sites.get(p.site[i]) ?? all.number(p.site[i] === 0 ? '(further calls)' : '(unknown)', '', 0);
-  }
-  const scaled = (list) => Float64Array.from(list, (v) => v * 1e-6);
-  const columns = { time: scaled(p.self_us), cpu: scaled(p.cpu_us), calls: Float64Array.from(p.calls) };
-  if (p.self_uj) columns.energy = scaled(p.self_uj);
-  return treeFrom(Int32Array.from(p.parent), kind, all.kinds, columns);
-}
-
 // folded joins a function that calls itself with its caller: what it used is added up.
 function folded(t) {
-  const kept = [], to = new Uint32Array(t.size);
-  for (let i = 0; i < t.size; i++) {
-    const recursive = i > 0 && t.file(i) && t.kind(i) === t.kind(t.parent(i));
-    to[i] = recursive ? to[t.parent(i)] : kept.push(i) - 1;
+  const n = t.size, kept = new Uint32Array(n), to = new Uint32Array(n), named = Uint8Array.from(t.kinds, (k) => k.file ? 1 : 0);
+  let size = 0;
+  for (let i = 0; i < n; i++) {
+    const up = t.parents[i], k = t.kindOf[i];
+    if (i > 0 && named[k] && k === t.kindOf[up]) to[i] = to[up];
+    else { to[i] = size; kept[size++] = i; }
   }
-  return kept.length === t.size ? t : grouped(joined(t, kept, to));
+  return size === n ? t : grouped(joined(t, kept.subarray(0, size), to));
 }
 
 // grouped joins nodes of one function below one node: what recursion that is folded
 // leaves beside each other.
 function grouped(t) {
-  const kept = [], to = new Uint32Array(t.size), known = new Map();
-  for (let i = 0; i < t.size; i++) {
-    const key = i === 0 ? -1 : to[t.parent(i)] * t.kinds.length + t.kind(i);
-    if (!known.has(key)) known.set(key, kept.push(i) - 1);
-    to[i] = known.get(key);
+  const n = t.size, many = t.kinds.length, kept = new Uint32Array(n), to = new Uint32Array(n);
+  // A table of what is known, by caller and function (open addressing).
+  const bits = Math.ceil(Math.log2(2 * n + 2)), room = 2 ** bits, keys = new Float64Array(room).fill(-1), nodes = new Uint32Array(room);
+  let size = 0;
+  for (let i = 0; i < n; i++) {
+    const up = i === 0 ? 0 : to[t.parents[i]], k = t.kindOf[i], key = i === 0 ? n * many : up * many + k;
+    let h = (Math.imul(Math.imul(up, 0x9e3779b1) ^ k, 0x85ebca6b) >>> 0) % room;
+    while (keys[h] >= 0 && keys[h] !== key) h = h + 1 === room ? 0 : h + 1;
+    if (keys[h] < 0) { keys[h] = key; nodes[h] = size; kept[size++] = i; }
+    to[i] = nodes[h];
   }
-  return kept.length === t.size ? t : joined(t, kept, to);
+  return size === n ? t : joined(t, kept.subarray(0, size), to);
 }
 
 // joined is the tree of the nodes that are kept. to[i] is which of them takes what node i
@@ -94,38 +89,52 @@ function joined(t, kept, to) {
     for (let i = 0; i < t.size; i++) sum[to[i]] += column[i];
     return [metric, sum];
   }));
-  const parent = Int32Array.from(kept, (i) => i === 0 ? -1 : to[t.parent(i)]);
-  return treeFrom(parent, Uint32Array.from(kept, (i) => t.kind(i)), t.kinds, columns);
+  const parent = Int32Array.from(kept, (i) => i === 0 ? -1 : to[t.parents[i]]);
+  return treeFrom(parent, Uint32Array.from(kept, (i) => t.kindOf[i]), t.kinds, columns);
 }
 
 // inverted turns a tree over: below each function stand its callers, so that the boxes
 // of the first row are what functions used themselves. A node is opened when its callers
 // are asked for, since few of them are ever drawn.
 function inverted(t) {
-  const metrics = Object.keys(t.columns), kind = [t.kind(0)], parent = [-1];
-  const used = [];
-  for (let i = 0; i < t.size; i++) if (metrics.some((m) => t.columns[m][i] > 0)) used.push(i);
+  const metrics = Object.keys(t.columns), kind = [t.kindOf[0]], parent = [-1], own = metrics.map((m) => t.columns[m]);
+  const used = new Int32Array(t.size);
+  let n = 0;
+  for (let i = 0; i < t.size; i++) if (own.some((c) => c[i] > 0)) used[n++] = i;
   // A node is a list of pairs: the path that used something, and how far up from it
   // the node stands.
-  const paths = [Int32Array.from(used)], here = [null], opened = [null];
+  const paths = [used.subarray(0, n)], here = [null], opened = [null];
   const columns = Object.fromEntries(metrics.map((m) => [m, [t.columns[m].reduce((a, b) => a + b, 0)]]));
+  const count = new Uint32Array(t.kinds.length), ends = new Uint32Array(t.kinds.length);
+  // open sorts the pairs of a node by who stands above them.
   function open(i) {
-    const found = new Map();
-    for (let k = 0; k < paths[i].length; k++) {
-      const up = here[i] ? t.parent(here[i][k]) : paths[i][k];
+    const list = paths[i], from = here[i], found = [];
+    for (let k = 0; k < list.length; k++) {
+      const up = from ? t.parents[from[k]] : list[k];
+      if (up >= 0 && count[t.kindOf[up]]++ === 0) found.push(t.kindOf[up]);
+    }
+    let whole = 0;
+    for (const key of found) { ends[key] = whole; whole += count[key]; }
+    const sorted = new Int32Array(whole), above = new Int32Array(whole);
+    for (let k = 0; k < list.length; k++) {
+      const up = from ? t.parents[from[k]] : list[k];
       if (up < 0) continue;
-      const key = t.kind(up);
-      let at = found.get(key);
-      if (!at) found.set(key, at = { paths: [], here: [] });
-      at.paths.push(paths[i][k]);
-      at.here.push(up);
+      const at = ends[t.kindOf[up]]++;
+      sorted[at] = list[k];
+      above[at] = up;
     }
     opened[i] = [];
-    for (const [key, at] of found) {
-      const node = kind.length;
-      kind.push(key); parent.push(i); paths.push(Int32Array.from(at.paths)); here.push(Int32Array.from(at.here)); opened.push(null);
-      for (const m of metrics) columns[m].push(at.paths.reduce((sum, p) => sum + t.columns[m][p], 0));
-      opened[i].push(node);
+    for (const key of found) {
+      const end = ends[key], begin = end - count[key];
+      count[key] = 0;
+      opened[i].push(kind.length);
+      kind.push(key); parent.push(i); paths.push(sorted.subarray(begin, end)); here.push(above.subarray(begin, end)); opened.push(null);
+      metrics.forEach((m, which) => {
+        const column = own[which];
+        let sum = 0;
+        for (let k = begin; k < end; k++) sum += column[sorted[k]];
+        columns[m].push(sum);
+      });
     }
   }
   return {
