@@ -467,3 +467,53 @@ func FuzzFoldAggregates(f *testing.F) {
 		}
 	})
 }
+
+// What a child of fork(2) does before its first event is booked in the windows in which it does it, with their
+// power; so it is where no event comes. Its calls are those of its parent.
+func TestForkedChildBeforeItsFirstEvent(t *testing.T) {
+	const period, windows = 10 * ms, 20
+	domain := counter
+	domain.Method = nemb.Estimated                    // energy by processor time, window by window
+	for first := range checkpoint.Tick(windows + 1) { // in which window its first event is; in none
+		a := New([]nemb.Domain{domain}, 2)
+		a.Close(nemb.Sample{At: origin, Time: origin, Energy: []nemb.Energy{0}})
+		child := newAdder(checkpoint.Thread{PID: 2, TID: 2}, 2, origin, origin)
+		child.push(child.child(checkpoint.RootNode, 5), 0)
+		child.window.Top = child.top()
+		energy := nemb.Energy(0)
+		for i := range checkpoint.Tick(windows) {
+			at := origin + (i+1)*period
+			if i == first {
+				child.event(at-period/2, at-period, checkpoint.Enter, 6)
+			}
+			r := child.run(false, true)
+			child.windows = child.windows[a.Fold(r, at, at):]
+			joules := nemb.Energy(1000)
+			if i >= windows/2 { // then somebody else of the program computes, too
+				joules = 100_000
+			}
+			used := time.Duration(at-origin) + 9*period*max(0, time.Duration(i)+1-windows/2)
+			energy += joules
+			s := nemb.Sample{At: at, Time: checkpoint.Instant(at), Energy: []nemb.Energy{energy}, Usage: account.Usage{
+				Program: used, Threads: []account.ThreadUsage{{Thread: child.thread, CPU: time.Duration(at - origin)}},
+			}}
+			if i == windows-1 {
+				a.Last(s)
+			} else {
+				a.Close(s)
+			}
+		}
+		r := a.Finish()
+		of := map[checkpoint.SiteID]nemb.Energy{}
+		for _, c := range r.Costs {
+			of[c.Site] = c.Self.Energy
+		}
+		want := nemb.Energy(windows/2*1000 + windows/2*10_000)
+		if got := of[5] + of[6]; got < want-20 || got > want+20 {
+			t.Errorf("first event in window %d: %d of %d", first, got, want)
+		}
+		if first == windows && r.Stats.OpenAtEnd != 0 || first < windows && r.Stats.OpenAtEnd != 2 {
+			t.Errorf("first event in window %d: %d calls were open", first, r.Stats.OpenAtEnd)
+		}
+	}
+}
