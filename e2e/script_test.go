@@ -52,8 +52,11 @@ func TestMain(m *testing.M) {
 	for _, name := range launchersVariables(os.Environ()) { // the tests may be a rank themselves
 		os.Unsetenv(name)
 	}
-	if signal.Ignored(os.Interrupt) { // as in a shell's background; what the tests start would ignore it, too
-		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	// Under nohup(1), and in a shell's background; what the tests start would ignore them, too.
+	for _, sig := range []os.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
 	}
 	// Paths in these tests begin at the top.
 	if err := os.Chdir(".."); err != nil {

@@ -27,6 +27,12 @@ func TestMain(m *testing.M) {
 		helper(name, os.Args[1:])
 		os.Exit(99)
 	}
+	// Who starts the tests may ignore signals, as nohup(1) and a shell's background do; what the tests start would, too.
+	for _, sig := range []os.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
 	r, w, _ := os.Pipe() // starts the runtime's poller, whose descriptors stay
 	r.Close()
 	w.Close()

@@ -255,6 +255,16 @@ func TestSignalsAreForwardedOnce(t *testing.T) {
 	}
 }
 
+// The tests of signals say the same where who starts them ignores these.
+func TestSignalsOfWhoIgnoresThem(t *testing.T) {
+	cmd := exec.Command("sh", "-c", `trap '' HUP INT QUIT; exec "$0" "$@"`,
+		os.Args[0], "-test.run", "^(TestPtySignalsRestore|TestPipesCtrlCBeforeReading)$")
+	cmd.Env = append(os.Environ(), "GOCOVERDIR="+t.TempDir())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 func TestIgnoredSignal(t *testing.T) {
 	cmd, in, out := signalled(t, cgCmd{Args: []string{"sh", "-c", "trap '' INT; echo ready; read x; exit 6"}})
 	out.Scan()
