@@ -25,8 +25,8 @@ var javaFiles embed.FS
 func init() { register("java", javaFiles, "java/*", "projects/*") }
 
 // Archive returns the path of the jar with the Java runtime, for the boot class
-// path. The user's own javac compiles it once for each content: whoever
-// measures Java has one, and what is shipped stays readable. All compilers from
+// path. The build brought it along, or the user's own javac compiles it once for each
+// content: whoever measures Java has one, and what is shipped stays readable. All compilers from
 // 17 on make classes for 17, so which one it was does not matter. It is kept
 // below cache, else below scratch.
 func Archive(ctx context.Context, javac string, cache Cache, scratch string) (string, error) {
@@ -39,9 +39,11 @@ func Archive(ctx context.Context, javac string, cache Cache, scratch string) (st
 			return jar, nil
 		}
 	}
-	content, err := archive(ctx, javac, scratch)
-	if err != nil {
-		return "", err
+	content := brought(prebuiltArchive(sum))
+	if content == nil {
+		if content, err = archive(ctx, javac, scratch); err != nil {
+			return "", err
+		}
 	}
 	var jar string
 	for _, c := range places(cache, scratch) {

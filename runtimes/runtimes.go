@@ -2,8 +2,8 @@
 // tested in their own language and embedded whole.
 //
 // It takes the user's cache folder. It returns the folder of a language's runtime, and the
-// native library, which the system's C compiler makes at first use. The package knows
-// no language beyond the names of its folders.
+// native library, which the build brought along or the system's C compiler makes at first use.
+// The package knows no language beyond the names of its folders.
 package runtimes
 
 import (
@@ -221,19 +221,22 @@ func writeFiles(files map[string][]byte, dir string) error {
 var ErrNoCompiler = errors.New("no C compiler found (cc); install gcc or clang for much faster checkpoints")
 
 // Library returns the path of the native library made from one C file of the
-// folder "native", and its content. It is compiled once for each content of that
-// folder, compiler command and architecture, and kept below cache, else below
-// scratch.
+// folder "native", and its content. The build brought it along, or it is compiled, once for each
+// content of that folder, compiler command and architecture. A compiler that CC names is always
+// used. The library is kept below cache, else below scratch.
 func Library(ctx context.Context, source string, cache Cache, scratch string) (path string, content []byte, err error) {
 	sum, err := hash("native")
 	if err != nil {
 		return "", nil, err
 	}
-	cc := os.Getenv("CC")
+	cc := strings.TrimSpace(os.Getenv("CC"))
+	made := []byte(nil)
 	if cc == "" {
 		cc = "cc"
+		if made = broughtLibrary(sum, source); made != nil {
+			cc = prebuiltCommand
+		}
 	}
-	command := strings.Fields(cc)
 	sha := sha256.Sum256([]byte(sum + "\x00" + cc + "\x00" + runtime.GOARCH + "\x00" + source))
 	key := "native-" + hex.EncodeToString(sha[:8])
 	for _, c := range places(cache, scratch) {
@@ -241,15 +244,10 @@ func Library(ctx context.Context, source string, cache Cache, scratch string) (p
 			return path, content, nil
 		}
 	}
-	if _, err := exec.LookPath(command[0]); err != nil {
-		return "", nil, ErrNoCompiler
-	}
-	src, err := Unpack("native", cache, scratch)
-	if err != nil {
-		return "", nil, err
-	}
-	if content, err = compile(ctx, command, filepath.Join(src, source), scratch, "-shared"); err != nil {
-		return "", nil, err
+	if content = made; content == nil {
+		if content, err = compiled(ctx, strings.Fields(cc), source, cache, scratch); err != nil {
+			return "", nil, err
+		}
 	}
 	for _, c := range places(cache, scratch) {
 		if path, err = c.Keep(key, ".so", content, 0o600); err == nil {
@@ -257,6 +255,18 @@ func Library(ctx context.Context, source string, cache Cache, scratch string) (p
 		}
 	}
 	return "", nil, err
+}
+
+// compiled makes the library of one C file of the folder "native".
+func compiled(ctx context.Context, command []string, source string, cache Cache, scratch string) ([]byte, error) {
+	if _, err := exec.LookPath(command[0]); err != nil {
+		return nil, ErrNoCompiler
+	}
+	src, err := Unpack("native", cache, scratch)
+	if err != nil {
+		return nil, err
+	}
+	return compile(ctx, command, filepath.Join(src, source), scratch, "-shared")
 }
 
 // compile makes a shared library (-shared) or an object (-c) of a file.

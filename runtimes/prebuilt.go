@@ -1,0 +1,91 @@
+package runtimes
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// prebuilt holds what cg would compile at first use, where the build brought it along (the
+// build tag "prebuilt"), else nil. A file has the digest of its source in its name, so that
+// one of another source is not found.
+var prebuilt fs.FS
+
+// prebuiltCommand stands for the compiler's command in the key of a prebuilt library.
+const prebuiltCommand = "prebuilt"
+
+// prebuiltLibrary is the name of the library of one C file of the folder "native", of which
+// sum is the digest.
+func prebuiltLibrary(sum, goarch, source string) string {
+	return "native-" + sum + "-" + goarch + "-" + strings.TrimSuffix(source, ".c") + ".so"
+}
+
+// prebuiltArchive is the name of the jar with the Java runtime, of which sum is the digest.
+func prebuiltArchive(sum string) string { return "java-" + sum + ".jar" }
+
+// brought is the content of a prebuilt file, nil where there is none.
+func brought(name string) []byte {
+	if prebuilt == nil {
+		return nil
+	}
+	content, err := fs.ReadFile(prebuilt, "prebuilt/"+name)
+	if err != nil {
+		return nil
+	}
+	return content
+}
+
+// Prebuild compiles into a folder what a build with the tag "prebuilt" embeds from the
+// folder "prebuilt" of this package: all libraries for an architecture, by a compiler
+// command for it, and with a javac the archive of Java. It returns the names of the files.
+func Prebuild(ctx context.Context, dir, goarch string, command []string, javac string) (names []string, err error) {
+	if dir, err = filepath.Abs(dir); err != nil { // javac runs in a folder of its own
+		return nil, err
+	}
+	work, err := os.MkdirTemp(dir, "prebuild-part-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(work)
+	files, sum, err := contents("native")
+	if err != nil {
+		return nil, err
+	}
+	source := filepath.Join(work, "native")
+	if err := writeFiles(files, source); err != nil {
+		return nil, err
+	}
+	keep := func(name string, content []byte, err error) error {
+		if err != nil {
+			return fmt.Errorf("runtimes: %s: %w", name, err)
+		}
+		names = append(names, name)
+		return os.WriteFile(filepath.Join(dir, name), content, 0o644)
+	}
+	for file := range files {
+		if !strings.HasSuffix(file, ".c") {
+			continue
+		}
+		content, err := compile(ctx, command, filepath.Join(source, file), work, "-shared", "-s")
+		if err := keep(prebuiltLibrary(sum, goarch, file), content, err); err != nil {
+			return nil, err
+		}
+	}
+	if javac == "" {
+		return names, nil
+	}
+	if sum, err = hash("java"); err != nil {
+		return nil, err
+	}
+	content, err := archive(ctx, javac, work)
+	return names, keep(prebuiltArchive(sum), content, err)
+}
+
+// broughtLibrary is the prebuilt library of one C file, nil where there is none.
+func broughtLibrary(sum, source string) []byte {
+	return brought(prebuiltLibrary(sum, runtime.GOARCH, source))
+}
