@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -104,7 +105,12 @@ func (r *release) tarball(name, folder string, files []file) (err error) {
 	}
 	defer func() { err = errorOf(err, w.Close()) }()
 	z := gzip.NewWriter(w)
-	t := tar.NewWriter(z)
+	return errorOf(r.packed(z, folder, files), z.Close())
+}
+
+// packed writes files as a tar.
+func (r *release) packed(w io.Writer, folder string, files []file) error {
+	t := tar.NewWriter(w)
 	for _, f := range files {
 		h := &tar.Header{Name: path.Join(folder, f.name), Mode: int64(f.mode), Size: int64(len(f.content)),
 			ModTime: r.at, Format: tar.FormatPAX, Typeflag: tar.TypeReg}
@@ -115,7 +121,7 @@ func (r *release) tarball(name, folder string, files []file) (err error) {
 			return err
 		}
 	}
-	return errorOf(t.Close(), z.Close())
+	return t.Close()
 }
 
 // zipped writes files as a zip: a wheel or a jar.

@@ -1,7 +1,10 @@
-// Command release makes the packages of cg: archives, .deb, .rpm, wheels, npm packages,
-// and the Java package as a Maven repository, with their checksums.
+// Command release makes the packages of cg: archives, .deb, .rpm, wheels, npm packages, images,
+// the Java package as a Maven repository, the Go module, the source, a script that installs cg, a formula
+// of Homebrew and a flake of Nix, with their checksums.
 //
-//	cd release && go run . -o DIR [-arch amd64,arm64]
+//	cd release && go run . -o DIR [-arch amd64,arm64] [-base amd64=ROOT.tar]
+//
+// An image is made for an architecture whose -base gives it the C library: a root file system as tar.
 //
 // It takes the source in the folder above, and Zig as the C compiler (see zigcc), so that one
 // machine builds for each architecture. It needs git and a JDK, too. It refuses a folder that
@@ -26,10 +29,12 @@ import (
 // release is what is made of one source.
 type release struct {
 	source, out string // folders
+	staged      string // the folder of what is built
 	version     string // of cg
 	at          time.Time
 	work        string            // a folder for what is made on the way
 	cg          map[string]string // programs, by GOARCH
+	bases       map[string]string // root file systems of images, by GOARCH
 	extras      []file            // man pages, completions, licences: what each package has beside cg
 }
 
@@ -53,6 +58,8 @@ func run(args []string) error {
 	flags := flag.NewFlagSet("release", flag.ExitOnError)
 	out := flags.String("o", "", "the `folder` of the packages, new or empty")
 	names := flags.String("arch", "amd64,arm64", "architectures")
+	r := &release{cg: map[string]string{}, bases: map[string]string{}}
+	flags.Func("base", "`GOARCH=FILE`: a root file system with the C library, as tar, for an image", r.base)
 	flags.Parse(args)
 	if *out == "" {
 		return errors.New("name a folder for the packages: -o DIR")
@@ -66,17 +73,34 @@ func run(args []string) error {
 	if !slices.Contains(wanted, runtime.GOARCH) {
 		return fmt.Errorf("-arch has to have %s, too: its cg writes the man pages", runtime.GOARCH)
 	}
-	r := &release{cg: map[string]string{}}
 	if err := r.begin(*out); err != nil {
 		return err
 	}
 	defer os.RemoveAll(r.work)
+	if err := r.stage(); err != nil {
+		return err
+	}
+	for _, name := range wanted {
+		if err := r.prebuild(name); err != nil {
+			return fmt.Errorf("prebuilding for %s: %w", name, err)
+		}
+	}
 	for _, name := range wanted {
 		if err := r.build(name); err != nil {
 			return err
 		}
 	}
 	return r.packages()
+}
+
+// base takes a value of -base.
+func (r *release) base(text string) error {
+	goarch, name, _ := strings.Cut(text, "=")
+	if _, ok := arches[goarch]; !ok || name == "" {
+		return errors.New("use amd64=FILE or arm64=FILE")
+	}
+	r.bases[goarch] = name
+	return nil
 }
 
 // begin finds the folders and the time.
@@ -103,27 +127,37 @@ func (r *release) begin(out string) (err error) {
 			return err
 		}
 	}
-	n, err := strconv.ParseInt(seconds, 10, 64)
-	if err != nil {
+	if r.at, err = epoch(seconds); err != nil {
 		return fmt.Errorf("SOURCE_DATE_EPOCH: %w", err)
 	}
-	r.at = time.Unix(n, 0).UTC()
 	r.work, err = os.MkdirTemp("", "cg-release-")
 	return err
+}
+
+// epoch is a time in seconds since 1970.
+func epoch(seconds string) (time.Time, error) {
+	n, err := strconv.ParseInt(seconds, 10, 64)
+	return time.Unix(n, 0).UTC(), err
 }
 
 // glibc is the lowest version of the GNU C library on which cg runs.
 const glibc = "2.28"
 
+// compiler is the C compiler for an architecture.
+func (r *release) compiler(goarch string) string {
+	return filepath.Join(r.source, "release", "zigcc") + " " + arches[goarch].zig + "." + glibc
+}
+
 // build makes cg for an architecture.
 func (r *release) build(goarch string) error {
+	stamp, err := r.stamp()
+	if err != nil {
+		return err
+	}
 	name := filepath.Join(r.work, goarch, "cg")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-o", name, ".")
-	cmd.Dir = r.source
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "GOOS=linux", "GOARCH="+goarch,
-		"CC="+filepath.Join(r.source, "release", "zigcc")+" "+arches[goarch].zig+"."+glibc)
-	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-	if err := cmd.Run(); err != nil {
+	_, err = r.in(r.staged, []string{"CGO_ENABLED=1", "GOOS=linux", "GOARCH=" + goarch, "CC=" + r.compiler(goarch)},
+		"go", "build", "-trimpath", "-buildvcs=false", "-tags=prebuilt", "-ldflags=-s -w"+stamp, "-o", name, ".")
+	if err != nil {
 		return fmt.Errorf("building cg for %s: %w", goarch, err)
 	}
 	r.cg[goarch] = name
@@ -142,13 +176,14 @@ func (r *release) packages() error {
 		return err
 	}
 	for _, goarch := range slices.Sorted(maps.Keys(r.cg)) {
-		for _, step := range []func(string) error{r.archive, r.deb, r.rpm, r.wheel, r.npm} {
+		for _, step := range []func(string) error{r.archive, r.deb, r.rpm, r.wheel, r.npm,
+			r.image} {
 			if err := step(goarch); err != nil {
 				return fmt.Errorf("%s: %w", goarch, err)
 			}
 		}
 	}
-	for _, step := range []func() error{r.maven, r.sums} {
+	for _, step := range []func() error{r.maven, r.sources, r.goModule, r.recipes, r.sums} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -158,8 +193,13 @@ func (r *release) packages() error {
 
 // said runs a command, and returns what it printed, without the last end of line.
 func (r *release) said(name string, args ...string) (string, error) {
+	return r.in(r.source, nil, name, args...)
+}
+
+// in is said in a folder, with more variables.
+func (r *release) in(dir string, env []string, name string, args ...string) (string, error) {
 	cmd := exec.Command(name, args...)
-	cmd.Dir = r.source
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -27,7 +27,26 @@ esac
 // made are the packages of the fake cg, by name.
 func made(t *testing.T) map[string][]byte {
 	t.Helper()
-	r := &release{source: "..", out: t.TempDir(), work: t.TempDir(), at: time.Unix(1_700_000_000, 0).UTC()}
+	r := &release{source: "..", out: t.TempDir(), work: t.TempDir(), staged: t.TempDir(), at: time.Unix(1_700_000_000, 0).UTC()}
+	for name, text := range map[string]string{
+		"go.mod": "module " + repository + "\n\ngo 1.26\n", "LICENSE": "a licence\n", "main.go": "package main\n\nimport _ \"" + repository + "/part\"\n\nfunc main() {}\n",
+		"part/part.go": "package part\n", "runtimes/prebuilt/made.so": "no source",
+	} {
+		name = filepath.Join(r.staged, name)
+		if err := errorOf(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// A root file system with one file.
+	base := filepath.Join(r.work, "base.tar")
+	w, err := os.Create(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errorOf(r.packed(w, "lib", []file{{"libc.so.6", []byte("a library"), 0o755}}), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	r.bases = map[string]string{runtime.GOARCH: base}
 	cg := filepath.Join(r.work, "cg")
 	if err := os.WriteFile(cg, []byte(fake), 0o755); err != nil {
 		t.Fatal(err)
@@ -56,8 +75,8 @@ func TestPackagesAreReproducible(t *testing.T) {
 		t.Skip(err)
 	}
 	first, second := made(t), made(t)
-	if len(first) != 7 {
-		t.Errorf("%d files, want an archive, .deb, .rpm, wheel, npm's and Maven's packages, and SHA256SUMS", len(first))
+	if len(first) != 13 {
+		t.Errorf("%d files, want an archive, .deb, .rpm, wheel, npm's and Maven's packages, image, source, Go module, script, formula, flake and SHA256SUMS", len(first))
 	}
 	for name, content := range first {
 		if !bytes.Equal(content, second[name]) {

@@ -11,9 +11,6 @@ import (
 	_ "github.com/goreleaser/nfpm/v2/rpm"
 )
 
-// maintainer is who answers for the packages. A distribution puts its own there.
-const maintainer = "cg maintainers <cg@localhost>"
-
 // about says what cg is, in one line.
 const about = "measures how much energy each function of a program uses"
 
@@ -33,7 +30,8 @@ func (r *release) system(goarch string, kind, libc string) error {
 		return err
 	}
 	info := nfpm.WithDefaults(&nfpm.Info{Name: "cg", Arch: goarch, Platform: "linux", Version: r.version, Release: "1",
-		Section: "devel", Priority: "optional", Maintainer: maintainer, License: "Apache-2.0", MTime: r.at,
+		Section: "devel", Priority: "optional", Maintainer: maintainer, Homepage: "https://" + repository,
+		License: "Apache-2.0", MTime: r.at,
 		Description: about, DisableGlobbing: true,
 		Overridables: nfpm.Overridables{Depends: []string{libc}, Contents: contents}})
 	info.RPM.Summary = about

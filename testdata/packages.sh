@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Makes the packages of cg (release/), and tries those of this architecture: the sums, the
 # .deb and the wheel in a new Debian without a C compiler, where programs in Python, Java and
-# Go are measured; the .rpm, npm's and Maven's beside it. What is removed leaves nothing.
+# Go are measured from dash, fish and sh, at the speed of native checkpoints; the script that installs,
+# the image, the Go module, the .rpm, npm's and Maven's beside it. What is removed leaves nothing.
+# cg of another architecture runs under QEMU.
 #
 #	testdata/packages.sh [FOLDER]   tries the packages in FOLDER, which it makes if it is not there
 #
-# It takes root, debootstrap and a mirror of Debian, rpm, npm and a JDK. ARCH=amd64 makes
+# It takes root, debootstrap and a mirror of Debian, rpm, npm and a JDK; qemu-user-static, if it is there. ARCH=amd64 makes
 # packages of one architecture, CG_ZIG is the command of Zig in place of one that is installed,
 # and CG_DEBIAN a folder with the new Debian, in place of one that debootstrap makes.
 set -euo pipefail
@@ -20,6 +22,18 @@ trap leave EXIT
 said() { printf 'packages: %s\n' "$*"; }
 fault() { printf 'packages: %s\n' "$*" >&2; exit 1; }
 
+# libc ARCH makes libc-ARCH.tar of Debian's C library for an architecture. What this machine
+# knows of packages stays as it is.
+libc() {
+  local apt=$work/apt-$1
+  mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
+  touch "$apt/status"
+  local get=(apt-get -qq -o "Dir::State=$apt" -o "Dir::State::Lists=$apt/lists" -o "Dir::State::status=$apt/status"
+    -o "Dir::Cache=$apt/cache" -o "APT::Architecture=$1" -o "APT::Architectures=$1" -o APT::Sandbox::User=root)
+  "${get[@]}" update && (cd "$apt" && "${get[@]}" download libc6) && dpkg-deb --fsys-tarfile "$apt"/libc6_*.deb >"$work/libc-$1.tar" ||
+    fault "cannot get the C library for $1"
+}
+
 out=$(realpath -m "${1:-$work/packages}")
 if [ ! -e "$out" ]; then
   if [ -z "${CG_ZIG:-}" ]; then
@@ -27,12 +41,29 @@ if [ ! -e "$out" ]; then
     "$root/.cache/zig/bin/pip" install -q --disable-pip-version-check ziglang==0.13.0
     export CG_ZIG="$root/.cache/zig/bin/python -m ziglang"
   fi
+  # Images have Debian's C library below cg.
+  bases=()
+  for arch in ${ARCH:-amd64 arm64}; do
+    libc "$arch"
+    bases+=(-base "$arch=$work/libc-$arch.tar")
+  done
   # An .rpm has the name of the host that made it.
   (cd "$root/release" && go build -o "$work/release" . &&
-    unshare --uts sh -c 'hostname localhost && exec "$@"' sh "$work/release" -o "$out" ${ARCH:+-arch "$ARCH"})
+    unshare --uts sh -c 'hostname localhost && exec "$@"' sh "$work/release" -o "$out" ${ARCH:+-arch "$ARCH"} "${bases[@]}")
 fi
 (cd "$out" && sha256sum --check --quiet SHA256SUMS)
 said "$(wc -l <"$out/SHA256SUMS") files have their sums"
+
+# The checksums are signed and checked as docs/versions.md says, with a key made for this.
+if command -v minisign >/dev/null; then
+  minisign -G -W -p "$work/key.pub" -s "$work/key" >/dev/null
+  minisign -S -s "$work/key" -m "$out/SHA256SUMS" -x "$work/SHA256SUMS.minisig" >/dev/null
+  minisign -V -q -m "$out/SHA256SUMS" -x "$work/SHA256SUMS.minisig" -P "$(tail -1 "$work/key.pub")" || fault "the signature does not hold"
+  sed '1s/^./x/' "$out/SHA256SUMS" >"$work/SHA256SUMS"
+  ! minisign -V -q -m "$work/SHA256SUMS" -x "$work/SHA256SUMS.minisig" -P "$(tail -1 "$work/key.pub")" 2>/dev/null ||
+    fault "a signature of other checksums holds"
+  said "the checksums can be signed"
+fi
 
 machine=$(uname -m)
 deb=$(dpkg --print-architecture)
@@ -76,8 +107,9 @@ debian=$work/debian
 inside() { chroot "$debian" env -i HOME=/root TERM=dumb PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"; }
 programs() {
   inside sh -c '! command -v cc' >/dev/null || fault "the new Debian has a C compiler"
+  local n=0 f shells=(dash fish sh)
   for f in work.py Work.java work.go; do
-    inside sh -c "cd /root/programs && '$1' measure -g fine --json '$f'" >"$work/run.json" 2>"$work/said" ||
+    inside "${shells[n++]}" -c "cd /root/programs; '$1' measure -g fine --json '$f'" >"$work/run.json" 2>"$work/said" ||
       { cat "$work/said" >&2; fault "$1 cannot measure $f"; }
     grep -q ' 6765$' "$work/said" || fault "$f did not say its result"
     python3 - "$work/run.json" "$f" <<'P'
@@ -86,6 +118,8 @@ run = json.load(open(sys.argv[1]))
 fib = [f for f in run["functions"] if "fib" in f["name"]]
 assert fib and fib[0]["calls"] == 21891, fib
 assert run["totals"]["energy_j"] > 0, run["totals"]
+slow = [w for w in run["warnings"] if w["slug"] == "pure-runtime"]
+assert not slow, slow
 print("packages: %s: %s called %d times" % (sys.argv[2], fib[0]["name"], fib[0]["calls"]))
 P
   done
@@ -93,7 +127,7 @@ P
 # files is what is in a root, but for caches and logs.
 files() {
   local not=(-path ./dev) d
-  for d in proc root tmp var/log var/lib/dpkg; do not+=(-o -path "./$d"); done
+  for d in proc root tmp var/cache var/log var/lib/dpkg; do not+=(-o -path "./$d"); done
   (cd "$1" && find . -xdev \( "${not[@]}" \) -prune -o -print | sort)
 }
 
@@ -101,7 +135,7 @@ if [ -n "${CG_DEBIAN:-}" ]; then
   cp -a "$CG_DEBIAN" "$debian"
 else
   release=$(. /etc/os-release && echo "$VERSION_CODENAME")
-  debootstrap --variant=minbase --include=python3-venv,python3-pip "$release" "$debian" >"$work/said" ||
+  debootstrap --variant=minbase --include=python3-venv,python3-pip,dash,fish "$release" "$debian" >"$work/said" ||
     { tail "$work/said" >&2; fault "debootstrap cannot make a Debian"; }
 fi
 bound() { mkdir -p "$debian$1" && mount --bind "$1" "$debian$1" && mounted=("$debian$1" "${mounted[@]}"); }
@@ -109,6 +143,8 @@ java=$(dirname "$(dirname "$(realpath "$(command -v javac)")")")
 mkdir -p "$debian/root/programs"
 cp "$work"/work.* "$work"/Work.* "$debian/root/programs"
 cp "$out"/*.deb "$out"/*.whl "$debian/root"
+mkdir "$debian/root/packages"
+cp "$out"/install.sh "$out"/cg-*-linux-"$deb".tar.gz "$debian/root/packages"
 for m in /proc /dev "$(go env GOROOT)" "$java"; do bound "$m"; done
 for etc in /etc/java-*; do [ ! -d "$etc" ] || cp -a "$etc" "$debian/etc/"; done
 for tool in java javac; do ln -sf "$java/bin/$tool" "$debian/usr/bin/$tool"; done
@@ -117,7 +153,9 @@ ln -sf "$(go env GOROOT)/bin/go" "$debian/usr/bin/go"
 said "the .deb"
 files "$debian" >"$work/before"
 inside sh -c "dpkg -i /root/cg_*_$deb.deb" >/dev/null
-inside cg version >/dev/null
+commit=$(inside cg version --json | sed -n 's/^ *"commit": "\([0-9a-f]*\)",$/\1/p')
+[ -n "$commit" ] || fault "cg does not know its commit"
+said "commit $commit"
 for f in /usr/share/man/man1/cg-measure.1 /usr/share/bash-completion/completions/cg /usr/lib/systemd/system/cg-monitor.service \
   /usr/share/doc/cg/licences.md; do
   [ -e "$debian$f" ] || fault "the .deb lacks $f"
@@ -134,6 +172,51 @@ programs /root/venv/bin/cg
 inside /root/venv/bin/pip uninstall -q -y codegreen-cg
 left=$(find "$debian/root/venv" -name '*codegreen*' -o -name 'cg*')
 [ -z "$left" ] || fault "the wheel leaves files behind: $left"
+
+said "the script"
+inside env PREFIX=/opt/cg CG_URL=file:///root/packages sh /root/packages/install.sh >/dev/null
+programs /opt/cg/bin/cg
+inside env PREFIX=/opt/cg sh /root/packages/install.sh --uninstall >/dev/null
+left=$(find "$debian/opt" -mindepth 1 ! -path "$debian/opt/cg")
+[ -z "$left" ] || fault "the script leaves files behind: $left"
+
+said "the image"
+mkdir "$work/image" "$work/layers"
+tar -xf "$(one "$out"/cg-*-image-"$deb".tar)" -C "$work/layers"
+python3 -c 'import json, sys; print(*json.load(open(sys.argv[1]))[0]["Layers"], sep="\n")' "$work/layers/manifest.json" |
+  while read -r layer; do tar -xf "$work/layers/$layer" -C "$work/image"; done
+[ "$(find "$work/image" -name sh)" = "" ] || fault "the image has a shell"
+chroot "$work/image" /usr/bin/cg version >/dev/null
+mkdir -p "$work/image/proc" "$work/image/sys"
+unshare --mount --fork sh -ec "mount --bind /proc '$work/image/proc'; mount --rbind /sys '$work/image/sys'
+  exec chroot '$work/image' /usr/bin/cg monitor --duration 1 --output -" >"$work/said" 2>&1 ||
+  { cat "$work/said" >&2; fault "cg monitor does not run in the image"; }
+
+# The other architecture's, as far as an emulator of user programs goes: it starts no program.
+for other in amd64 arm64; do
+  [ "$other" != "$deb" ] && [ -e "$(echo "$out"/cg-*-linux-"$other".tar.gz)" ] || continue
+  emulator=qemu-aarch64-static
+  [ "$other" = arm64 ] || emulator=qemu-x86_64-static
+  command -v "$emulator" >/dev/null || { said "cg for $other is not tried: $emulator is not installed"; continue; }
+  [ -e "$work/libc-$other.tar" ] || libc "$other"
+  mkdir "$work/$other"
+  tar -xf "$work/libc-$other.tar" -C "$work/$other"
+  tar -xzf "$(one "$out"/cg-*-linux-"$other".tar.gz)" -C "$work/$other"
+  emulated() { "$emulator" -L "$work/$other" "$work/$other"/cg-*/bin/cg "$@"; }
+  emulated version | grep -q "linux/$other" || fault "cg for $other is not for it"
+  emulated analyze "$work/work.py" | grep -q fib || fault "cg for $other finds no functions"
+  emulated info >/dev/null
+  said "cg for $other runs under $emulator: version, analyze, info"
+done
+
+said "the Go module"
+mkdir "$work/proxy"
+python3 -m zipfile -e "$(one "$out"/cg-*-goproxy.zip)" "$work/proxy"
+path=$(sed -n 's/^module //p' "$work"/proxy/*/*/*/@v/*.mod)
+(cd "$work" && GOBIN="$work/gobin" GOFLAGS=-modcacherw GOPROXY="file://$work/proxy,$(go env GOPROXY)" GONOSUMDB="$path" GONOSUMCHECK=1 \
+  GOMODCACHE="$work/modules" go install "$path@v$("$work"/cg-*/bin/cg --version | sed 's/.* //')")
+"$work/gobin/cg" version >/dev/null
+said "go install $path"
 
 said "the .rpm"
 mkdir "$work/rpm"

@@ -24,6 +24,10 @@ import (
 // Cg is the version of cg (semver.org).
 const Cg = "0.1.0"
 
+// The commit of a build that sees no repository, such as that of a package: the linker sets
+// them (-X), with values as Go's linker records them.
+var commit, commitTime, modified string
+
 // Info is which cg this is.
 type Info struct {
 	Version string `json:"version"`
@@ -94,6 +98,9 @@ func (i *Info) fill(built *debug.BuildInfo) {
 		if _, wanted := settings[s.Key]; wanted {
 			settings[s.Key] = &built.Settings[n].Value
 		}
+	}
+	if settings["vcs.revision"] == nil && commit != "" {
+		settings = map[string]*string{"vcs.revision": &commit, "vcs.time": &commitTime, "vcs.modified": &modified}
 	}
 	i.Commit, i.CommitTime = settings["vcs.revision"], settings["vcs.time"]
 	if m := settings["vcs.modified"]; m != nil {

@@ -56,6 +56,22 @@ func TestFill(t *testing.T) {
 	}
 }
 
+// The linker's commit is for builds that see no repository.
+func TestFillFromTheLinker(t *testing.T) {
+	commit, commitTime, modified = "abc", "2026-01-02T03:04:05Z", "false"
+	t.Cleanup(func() { commit, commitTime, modified = "", "", "" })
+	var i Info
+	i.fill(&debug.BuildInfo{})
+	if i.Built() != "abc of 2026-01-02T03:04:05Z" || i.Modified == nil || *i.Modified {
+		t.Errorf("%+v", i)
+	}
+	i = Info{}
+	i.fill(&debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "def"}}})
+	if *i.Commit != "def" || i.CommitTime != nil {
+		t.Errorf("%s, and the repository says def", i.Built())
+	}
+}
+
 // A cg knows its own runtimes, languages and forms, and writes what it reads.
 func TestOf(t *testing.T) {
 	i, err := Of()

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/hex"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"text/template"
+)
+
+//go:embed recipes
+var recipes embed.FS
+
+// recipe is what the texts in the folder recipes are filled with.
+type recipe struct {
+	Version, About, Repository, Downloads, Glibc string
+	Archives                                     []archived
+}
+
+// archived is an archive of cg (release.archive), with its digest as text and as Nix has it.
+type archived struct{ Arch, CPU, File, SHA256, SRI string }
+
+// recipes makes what installs cg from the archives: a script, a formula of Homebrew, a flake of
+// Nix. Each has the digests of the archives in it.
+func (r *release) recipes() error {
+	all := recipe{Version: r.version, About: about, Repository: "https://" + repository, Downloads: r.downloads(),
+		Glibc: glibc}
+	for _, goarch := range slices.Sorted(maps.Keys(r.cg)) {
+		name := "cg-" + r.version + "-linux-" + goarch + ".tar.gz"
+		content, err := os.ReadFile(filepath.Join(r.out, name))
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(content)
+		all.Archives = append(all.Archives, archived{goarch, arches[goarch].wheel, name, hex.EncodeToString(sum[:]),
+			"sha256-" + base64.StdEncoding.EncodeToString(sum[:])})
+	}
+	texts, err := template.ParseFS(recipes, "recipes/*")
+	if err != nil {
+		return err
+	}
+	for name, mode := range map[string]os.FileMode{"install.sh": 0o755, "cg.rb": 0o644, "flake.nix": 0o644} {
+		f, err := os.OpenFile(filepath.Join(r.out, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+		if err != nil {
+			return err
+		}
+		if err := errorOf(texts.ExecuteTemplate(f, name, all), f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
