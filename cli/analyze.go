@@ -97,7 +97,7 @@ func runAnalyze(c *cli.Context) error {
 			return err
 		}
 		for _, name := range written {
-			sayf("wrote %s", name)
+			notef("wrote %s", name)
 		}
 	}
 	if err := printPlan(c, tree); err != nil {
@@ -183,7 +183,7 @@ func printPlan(c *cli.Context, tree *instrument.Tree) error {
 		put("%s", shown.Safe(tree.Text(c.Bool("verbose"))))
 	}
 	for _, s := range slices.Concat(tree.LeftAlone, tree.Skipped) {
-		sayf("%s: %s", s.File, shown.Safe(s.Reason))
+		warnf("%s: %s", s.File, shown.Safe(s.Reason))
 	}
 	return nil
 }

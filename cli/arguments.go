@@ -20,6 +20,8 @@ import (
 // that is no flag of cg's ends them, too, and the rest is the program's.
 func arrange(app *cli.App, args []string) ([]string, error) {
 	at := 1
+	args = slices.Clone(args)
+	var flags []string                                       // of the command; some may stand before it
 	for at < len(args) && strings.HasPrefix(args[at], "-") { // global flags
 		if args[at] == "--" {
 			return args, nil
@@ -28,10 +30,19 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 			return nil, fail(statusUsage, "%q is no flag of cg%s (see cg --help)", args[at],
 				hintOfFlag(globalFlags(app), args[at]))
 		}
+		n := 1
 		if takesValue(app.Flags, args[at]) {
-			at++
+			n = min(2, len(args)-at)
 		}
-		at++
+		if isLoudness(args[at]) {
+			if n == 1 && takesValue(app.Flags, args[at]) {
+				return nil, fail(statusUsage, "%s needs a value (see cg --help)", args[at])
+			}
+			flags = append(flags, args[at:at+n]...)
+			args = slices.Delete(args, at, at+n)
+			continue
+		}
+		at += n
 	}
 	if at >= len(args) {
 		return args, nil
@@ -41,7 +52,7 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 		return args, nil
 	}
 	command := app.Commands[i]
-	var flags, rest, words []string
+	var rest, words []string
 	var language *languages.Language
 	target := false
 	in := args[at+1:]

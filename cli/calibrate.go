@@ -105,9 +105,9 @@ func runCalibrate(c *cli.Context) error {
 		return fail(statusFailure, "calibrate: %w", err)
 	}
 	if k, ok := all[id]; ok {
-		sayf("%s: %.4g W idle, %.4g W busy, kept in %s", id, k.Idle, k.Load, path)
+		notef("%s: %.4g W idle, %.4g W busy, kept in %s", id, k.Idle, k.Load, path)
 	} else {
-		sayf("%s: removed from %s", id, path)
+		notef("%s: removed from %s", id, path)
 	}
 	return nil
 }

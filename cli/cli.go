@@ -69,6 +69,11 @@ func commands() []*cli.Command {
 			c.Flags = append(c.Flags, controllerFlags()...)
 		}
 	}
+	for _, c := range all {
+		if !c.Hidden {
+			withLoudness(c)
+		}
+	}
 	return all
 }
 
@@ -138,7 +143,7 @@ func Main(args []string) int {
 		ErrWriter:              os.Stderr,
 		HideHelpCommand:        true,
 		UseShortOptionHandling: false,
-		Flags:                  []cli.Flag{sysrootFlag(), cli.HelpFlag},
+		Flags:                  append(loudnessFlags(), sysrootFlag(), cli.HelpFlag),
 		OnUsageError:           usageError,
 		ExitErrHandler:         func(*cli.Context, error) {},
 		CommandNotFound:        func(*cli.Context, string) {},
@@ -180,9 +185,6 @@ func say(message string) {
 	laid := strings.ReplaceAll(shown.Lines(strings.TrimSpace(message)), "\n", "\n    ")
 	shown.Fprintf(os.Stderr, "cg: %s\n", shown.Safe(laid))
 }
-
-// sayf is say with arguments of one line each.
-func sayf(format string, args ...any) { say(shown.Sprintf(format, args...)) }
 
 // put writes what a command is asked for to standard output; arguments are
 // escaped.

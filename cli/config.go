@@ -78,6 +78,7 @@ var checks = map[string]func(string) error{
 	"gate.inconclusive":   oneOf("fail", "warn", "pass"),
 	"gate.batch":          func(s string) error { _, err := batch(s); return err },
 	"max-time":            checkTime,
+	"log-level":           func(s string) error { _, err := logLevel(s); return err },
 	"grid-zone":           checkRate(func(s *footprint.Settings, text string) { s.Zone = text }),
 	"grid-intensity":      checkRate(func(s *footprint.Settings, text string) { s.Intensity = text }),
 	"pue":                 checkRate(func(s *footprint.Settings, text string) { s.PUE = text }),
@@ -204,7 +205,7 @@ func settingsFiles(chosen string) ([]string, error) {
 			path := filepath.Join(dir, projectFile)
 			if info, err := os.Stat(path); err == nil && !info.IsDir() {
 				if stat, ok := info.Sys().(*syscall.Stat_t); ok && !mine(int(stat.Uid)) {
-					sayf("%s belongs to another user and is not read", path)
+					warnf("%s belongs to another user and is not read", path)
 				} else {
 					files = append(files, path)
 				}
@@ -404,11 +405,11 @@ func runConfig(c *cli.Context) error {
 		if err := os.Rename(user, user+".old"); err != nil {
 			return fail(statusFailure, "%w", err)
 		}
-		sayf("%s is %s.old now", user, user)
+		notef("%s is %s.old now", user, user)
 		return nil
 	case c.Bool("validate"):
 		if len(files) == 0 {
-			sayf("there is no file of settings: %s, %s", projectFile, user)
+			notef("there is no file of settings: %s, %s", projectFile, user)
 		}
 		var errs []error
 		for _, file := range files {
@@ -553,6 +554,6 @@ func editSettings(path string, keys []config.Key) error {
 	if _, err := layers([]string{path}, keys); err != nil {
 		return fail(statusFailure, "%w", err)
 	}
-	sayf("%s: ok", path)
+	notef("%s: ok", path)
 	return nil
 }

@@ -104,7 +104,7 @@ func eventsOf(c *cli.Context, f format.Format, runs []*report.Run) (log *events.
 	case asked:
 		return nil, done, fail(statusFailure, "--events: %s: %w", name, err)
 	}
-	sayf("the run's event log %s is not used: %v; calls are not shown over time (--events names the log where it is "+
+	warnf("the run's event log %s is not used: %v; calls are not shown over time (--events names the log where it is "+
 		"now)", name, err)
 	return nil, done, nil
 }

@@ -38,7 +38,7 @@ func filesFolder(c *cli.Context) (folder *scratch.Folder, leave func(), err erro
 	}
 	return folder, func() {
 		folder.Keep()
-		sayf("the run's files are kept in %s", folder.Path)
+		notef("the run's files are kept in %s", folder.Path)
 	}, nil
 }
 

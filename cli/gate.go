@@ -17,7 +17,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
-	"golang.org/x/term"
 
 	"cg/gate"
 	"cg/launcher"
@@ -175,7 +174,7 @@ func (k *check) inTrees(ctx context.Context, home string, judge func() error) (e
 		return err
 	}
 	if k.unchecked {
-		say("the budgets and thresholds of functions are not checked: --functions does")
+		warn("the budgets and thresholds of functions are not checked: --functions does")
 	}
 	if k.repository != nil {
 		k.repository.RemoveKilled()
@@ -255,7 +254,7 @@ func checkOptions(c *cli.Context) (*check, error) {
 		saves:     c.String("save") != "",
 		different: c.Bool("allow-different"), functions: c.Bool("functions"), context: c,
 		inconclusive: c.String("inconclusive"),
-		progress:     term.IsTerminal(int(os.Stderr.Fd())),
+		progress:     showsProgress(),
 	}
 	var err error
 	switch {
@@ -481,16 +480,16 @@ func (k *check) compare(ctx context.Context) (*gate.Result, error) {
 		return gate.MeasureHead(ctx, p, measure)
 	}
 	if k.trees[0].rev.Commit == k.trees[1].rev.Commit && len(k.trees[1].rev.Changed) == 0 {
-		sayf("base and head are the same: %s", k.trees[0].rev.Commit)
+		notef("base and head are the same: %s", k.trees[0].rev.Commit)
 	}
 	p.TooFewPairs = func(detectable float64, pairs int) {
 		k.tell("")
 		if math.IsInf(detectable, 1) {
-			sayf("so many functions share the 5 %% that a few pairs show nothing, however large a change is: use "+
+			warnf("so many functions share the 5 %% that a few pairs show nothing, however large a change is: use "+
 				"--max-pairs %d or more", pairs)
 			return
 		}
-		sayf("as the runs spread, %d pairs can find a change of some %.0f %%, and the threshold is %.3g %%: this may "+
+		warnf("as the runs spread, %d pairs can find a change of some %.0f %%, and the threshold is %.3g %%: this may "+
 			"well end inconclusive; some %d pairs would do (--max-pairs), or --metric instructions",
 			p.MaxPairs, 100*detectable, 100*p.Threshold, pairs)
 	}
@@ -565,7 +564,9 @@ func writeGate(c *cli.Context, outs map[string]*output, g *verdict.Check) error 
 			failed = append(failed, fmt.Errorf("--%s: %w", flag, err))
 		}
 	}
-	shown.Fprintf(os.Stderr, "%s", laid)
+	if reportsTo(c.String("output")) {
+		shown.Fprintf(os.Stderr, "%s", laid)
+	}
 	if os.Getenv("GITHUB_ACTIONS") == "true" {
 		for _, line := range g.Annotations() {
 			shown.Fprintf(os.Stderr, "%s\n", line)

@@ -197,7 +197,7 @@ func (k *check) instrumented(ctx context.Context, side gate.Side, args []string)
 		Options: instrument.Options{Granularity: instrument.Fine},
 		Dir:     dir, Cache: cache, Refused: refused, Command: launcher.Cmd{Pty: launcher.Never, Timeout: k.timeout},
 		OpenStreams: k.quiet,
-		Restarting:  func(why string) { say(why) },
+		Restarting:  note,
 	}
 	r, err := x.Run(ctx)
 	if err != nil {

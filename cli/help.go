@@ -32,7 +32,7 @@ var groups = []struct{ title, flags string }{
 	{"carbon and cost", "carbon cost grid-zone grid-intensity pue embodied price"},
 	{"output", "output json format benchfmt events export-plot export-csv export-markdown export-metrics junit save " +
 		"verbose save-instrumented output-dir suffix id append freq-write flush jsonl rotate top table value plot " +
-		"slices with-source open records energy rate log-level"},
+		"slices with-source open records energy rate quiet log-level"},
 	{"other programs", "serve textfile otlp otlp-listen otlp-history socket socket-group max-labels mqtt " +
 		"mqtt-prefix mqtt-qos mqtt-broker mqtt-port mqtt-username mqtt-password mqtt-topic-prefix"},
 }
@@ -160,7 +160,13 @@ func manualOfCommand(parent, name string, c *cli.Command) manual.Command {
 
 // groupsOf puts the flags of a command into their groups.
 func groupsOf(command string, flags []cli.Flag) []manual.Group {
-	if len(flags) <= fewFlags {
+	own := len(flags)
+	for _, f := range flags {
+		if isLoudness(dashed(f.Names()[0])) { // which every command has
+			own--
+		}
+	}
+	if own <= fewFlags {
 		all := manual.Group{Title: allFlags}
 		for _, f := range flags {
 			all.Flags = append(all.Flags, manualOfFlag(command, f))

@@ -44,7 +44,7 @@ Exit status: 0 done, or nothing to do; 1 failed, or not confirmed; 2 usage.`,
 func runInitSensors(c *cli.Context) error {
 	plan, err := planSensors(c)
 	if errors.Is(err, access.ErrNothing) {
-		say(err.Error())
+		note(err.Error())
 		return nil
 	} else if err != nil {
 		return err
@@ -76,7 +76,7 @@ func runInitSensors(c *cli.Context) error {
 			"init-sensors: %w; what came before it is done (cg init-sensors --undo takes it back)", err)
 	}
 	if plan.After != "" {
-		say(plan.After)
+		note(plan.After)
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func planSensors(c *cli.Context) (*access.Plan, error) {
 	}
 	if !undo {
 		for _, text := range access.LeftAlone(root) {
-			say(text)
+			warn(text)
 		}
 		if method == "" {
 			if method, err = access.DefaultMethod(root); err != nil {

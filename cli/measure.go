@@ -232,8 +232,8 @@ func (p program) with(conditions experiment.Conditions, dir string) experiment.I
 		Refused: refused, Source: sourceFile, Command: p.command,
 		Spool:      func(in *os.File) (*os.File, error) { return spool(in, dir) },
 		ToolOutput: func(b []byte) { os.Stderr.Write(b) },
-		Restarting: func(why string) { say(why) },
-		Waiting:    instrument.Waiting{Patience: waitPatience, Say: newFiles(os.Stderr)},
+		Restarting: note,
+		Waiting:    instrument.Waiting{Patience: waitPatience, Say: newFiles()},
 	}
 }
 

@@ -157,7 +157,7 @@ func (s *measuredSeries) run(ctx context.Context) error {
 		}
 		asked := ctx.Err() != nil
 		if asked && k > 0 {
-			sayf("run %d of %d was cut short, and is not among the figures", k+1, s.runs)
+			warnf("run %d of %d was cut short, and is not among the figures", k+1, s.runs)
 		} else {
 			// A run that ends the series counts: there is no later one.
 			warms := k < s.warmup && r.Outcome.Result.Status == 0 && !asked
@@ -196,7 +196,7 @@ func (s *measuredSeries) ended(k int, p launcher.Result) error {
 	case !p.Exited:
 		how = "was ended by " + unix.SignalName(p.Signal)
 	}
-	sayf("run %d of %d %s: no further run is made", k+1, s.runs, how)
+	warnf("run %d of %d %s: no further run is made", k+1, s.runs, how)
 	return endedAs(p)
 }
 
@@ -267,7 +267,7 @@ func (s *measuredSeries) write(c *cli.Context, outs map[string]*output) error {
 	}
 	if jsonOnStdout(c) {
 		_, err = os.Stdout.Write(texts["output"])
-	} else {
+	} else if reportsTo(c.String("output")) {
 		var laid shown.Safe
 		if laid, err = text(s.result, os.Stderr, c.Bool("verbose")); err == nil {
 			shown.Fprintf(os.Stderr, "\n%s", laid)

@@ -132,7 +132,7 @@ func runMonitor(c *cli.Context) error {
 	}
 	defer machine.close()
 	for _, err := range machine.found.Denied {
-		say(err.Error())
+		warn(err.Error())
 	}
 	if len(machine.found.Sensors) == 0 {
 		return fail(statusFailure, "monitor: nothing can be read here%s", because(machine.found.Hung))
@@ -282,13 +282,13 @@ func (o *monitorOutputs) close() {
 	o.leaving.Wait() // whose last word is that the broker of now is there
 	if o.broker != nil {
 		if lost := o.broker.Close(senderPatience); lost > 0 {
-			sayf("--mqtt: %d rows were not sent", lost)
+			warnf("--mqtt: %d rows were not sent", lost)
 		}
 	}
 	o.closeRequests()
 	if o.collector != nil {
 		if lost := o.collector.Close(senderPatience); lost > 0 {
-			sayf("--otlp: %d messages were not sent", lost)
+			warnf("--otlp: %d messages were not sent", lost)
 		}
 	}
 	if o.folder != "" {
@@ -335,7 +335,7 @@ func over(s *monitor.Snapshot) bool {
 func (o *monitorOutputs) end(last *monitor.Snapshot, d *usage.Document) error {
 	for _, t := range last.Targets {
 		if t.Ended {
-			sayf("%s %s has ended", string(t.Kind), t.Name)
+			notef("%s %s has ended", string(t.Kind), t.Name)
 		}
 	}
 	b, err := d.JSON()

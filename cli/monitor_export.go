@@ -66,7 +66,7 @@ type brokerWanted struct {
 func (o *monitorOutputs) connect(to brokerWanted) (err error) {
 	hostname, _ := os.Hostname()
 	config := mqtt.Config{URL: to.url, Prefix: to.prefix, ID: "cg-" + newID(),
-		QoS: byte(min(max(to.qos, 0), 255)), Warn: func(text string) { sayf("--mqtt: %s", text) }}
+		QoS: byte(min(max(to.qos, 0), 255)), Warn: func(text string) { warnf("--mqtt: %s", text) }}
 	if to.qos < 0 {
 		config.QoS = 255
 	}
@@ -94,7 +94,7 @@ func (o *monitorOutputs) openCollector(c *cli.Context) error {
 	}
 	hostname, _ := os.Hostname()
 	config := otlp.Config{URL: c.String("otlp"), Version: Version, Run: o.run, Host: hostname, CPU: o.cpu, Most: most,
-		Warn: func(text string) { sayf("--otlp: %s", text) }}
+		Warn: func(text string) { warnf("--otlp: %s", text) }}
 	if o.collector, err = otlp.Open(config); err != nil {
 		return fail(statusUsage, "--otlp: %w", err)
 	}
@@ -148,7 +148,7 @@ func (o *monitorOutputs) openMetrics(c *cli.Context) error {
 	} else if err != nil {
 		return fail(statusFailure, "--serve: %w", err)
 	}
-	sayf("metrics are at %s", o.server.URL)
+	notef("metrics are at %s", o.server.URL)
 	return nil
 }
 

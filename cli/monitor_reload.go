@@ -43,10 +43,10 @@ func monitorSignals(c *cli.Context) (ctx context.Context, hangup chan os.Signal,
 // stays. Where something is wrong, all stays as it is.
 func (o *monitorOutputs) reload(c *cli.Context, session *monitor.Session) {
 	if err := o.reloaded(c, session); err != nil {
-		sayf("the settings stay as they are: %v", err)
+		warnf("the settings stay as they are: %v", err)
 		return
 	}
-	sayf("the settings were read again")
+	notef("the settings were read again")
 }
 
 func (o *monitorOutputs) reloaded(c *cli.Context, session *monitor.Session) error {
@@ -81,7 +81,7 @@ func (o *monitorOutputs) reloaded(c *cli.Context, session *monitor.Session) erro
 			after := o.broker
 			o.leaving.Go(func() {
 				if lost := before.Close(senderPatience); lost > 0 {
-					sayf("--mqtt: %d rows were not sent", lost)
+					warnf("--mqtt: %d rows were not sent", lost)
 				}
 				if after != nil { // both may have one state at one broker
 					after.Announce(senderPatience)

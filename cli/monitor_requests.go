@@ -75,7 +75,7 @@ func (o *monitorOutputs) openSpans(c *cli.Context) error {
 		return fail(statusFailure, "--otlp-listen: %w", err)
 	}
 	o.history = keep
-	sayf("spans are taken at http://%s", o.spans.Address)
+	notef("spans are taken at http://%s", o.spans.Address)
 	return nil
 }
 
@@ -95,7 +95,7 @@ func (o *monitorOutputs) closeRequests() {
 	if o.socket != nil {
 		o.socket.Close()
 		if bad, dropped := o.socket.Lost(); bad+dropped > 0 {
-			sayf("--socket: %d lines were no annotations, %d annotations were too many at once", bad, dropped)
+			warnf("--socket: %d lines were no annotations, %d annotations were too many at once", bad, dropped)
 		}
 	}
 	if o.spans == nil {
@@ -104,11 +104,11 @@ func (o *monitorOutputs) closeRequests() {
 	o.spans.Close()
 	lost := o.spans.Lost()
 	if lost.Messages+lost.Dropped > 0 {
-		sayf("--otlp-listen: %d messages could not be read, %d spans were too many at once", lost.Messages,
+		warnf("--otlp-listen: %d messages could not be read, %d spans were too many at once", lost.Messages,
 			lost.Dropped)
 	}
 	if lost.Foreign > 0 {
-		sayf("--otlp-listen: %d spans name no process of this machine: their resource needs process.pid, and no other "+
-			"host.name", lost.Foreign)
+		warnf("--otlp-listen: %d spans name no process of this machine: their resource needs process.pid, and no "+
+			"other host.name", lost.Foreign)
 	}
 }

@@ -150,14 +150,17 @@ func (o *output) write(r *report.Run, verbose bool) error {
 		}
 		failed = errors.Join(failed, o.bench.save(lines))
 	}
-	if !o.json {
+	if !o.json && reportsTo(o.name) {
 		laid, err := text(r, os.Stderr, verbose)
 		if err != nil {
 			return err
 		}
 		shown.Fprintf(os.Stderr, "\n%s", laid)
-	} else if _, err := os.Stdout.Write(b); err != nil {
-		return fmt.Errorf("writing the report to standard output: %w", err)
+	}
+	if o.json {
+		if _, err := os.Stdout.Write(b); err != nil {
+			return fmt.Errorf("writing the report to standard output: %w", err)
+		}
 	}
 	if failed != nil {
 		return fmt.Errorf("writing the report: %w", failed)

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/term"
-
 	"cg/shown"
 )
 
@@ -29,7 +27,7 @@ const patience = 300 * time.Millisecond
 
 func newProgress() *progress {
 	p := &progress{}
-	if term.IsTerminal(int(os.Stderr.Fd())) {
+	if showsProgress() {
 		p.to = os.Stderr
 	}
 	return p
@@ -78,13 +76,13 @@ func (p *progress) end() {
 const waitPatience = 2 * time.Second
 
 // newFiles says on a terminal how many files a program has waited for. It is nil for anything else.
-func newFiles(to *os.File) func(files int) {
-	if !term.IsTerminal(int(to.Fd())) {
+func newFiles() func(files int) {
+	if !showsProgress() {
 		return nil
 	}
 	return func(files int) {
-		shown.Fprintf(to, "cg: the program waits for its checkpoints: %d files so far were new to cg (the next run "+
-			"finds them in the cache)\n", files)
+		shown.Fprintf(os.Stderr, "cg: the program waits for its checkpoints: %d files so far were new to cg (the "+
+			"next run finds them in the cache)\n", files)
 	}
 }
 

@@ -101,7 +101,7 @@ func joinRanks(ctx context.Context, c *cli.Context, interval time.Duration, dir 
 		return nil, fail(statusSelf, "%w", err)
 	}
 	if id.Launcher == ranks.Nobody {
-		say("--ranks: no launcher is known here, so this is rank 0 of 1: start cg with mpirun, srun or torchrun, " +
+		warn("--ranks: no launcher is known here, so this is rank 0 of 1: start cg with mpirun, srun or torchrun, " +
 			"or set CG_RANK and CG_SIZE")
 	}
 	return r, r.followMPI(ctx, dir)
@@ -211,7 +211,7 @@ func (r *rankRun) followMPI(ctx context.Context, dir string) error {
 	library, _, err := runtimes.Library(ctx, "mpi.c", cache, dir)
 	if err != nil {
 		if r.rank.Rank == 0 {
-			sayf("time in MPI is not counted: %v", err)
+			warnf("time in MPI is not counted: %v", err)
 		}
 		return nil
 	}

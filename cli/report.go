@@ -327,7 +327,7 @@ func browse(file string) error {
 	if err != nil {
 		return err
 	}
-	sayf("the page is %s", file)
+	notef("the page is %s", file)
 	var try [][]string
 	for _, b := range filepath.SplitList(os.Getenv("BROWSER")) {
 		words := strings.Fields(b)

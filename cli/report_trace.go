@@ -266,7 +266,7 @@ func metersAsked(all []string, ranks int) (out []*analysis.Meter, err error) {
 			return nil, fail(statusFailure, "--energy: %s: %w", m.Name, err)
 		}
 		if log.Anew > 0 {
-			sayf("--energy: %s: a counter began anew (%d in all): what it counted just before is in no energy", m.Name,
+			warnf("--energy: %s: a counter began anew (%d in all): what it counted just before is in no energy", m.Name,
 				log.Anew)
 		}
 		m.Unix, m.Joules, m.Kind = log.Unix, log.Joules, log.Kind

@@ -18,7 +18,6 @@ import (
 	"github.com/google/shlex"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
-	"golang.org/x/term"
 
 	"cg/experiment"
 	"cg/languages"
@@ -217,7 +216,7 @@ func offer(dir string) func() []string {
 		offered := <-env
 		cache, refused := keeping()
 		for _, text := range append(refused, cache.Refused()...) {
-			say(text)
+			warn(text)
 		}
 		return offered
 	})
@@ -259,7 +258,7 @@ func seriesOptions(c *cli.Context) (*series, error) {
 		validate: c.String("validate"), cores: c.String("cores"), stdin: c.String("stdin"),
 		ignoreFailure: c.Bool("ignore-failure"), showOutput: c.Bool("show-output"),
 		includeWarmup: c.Bool("include-warmup"),
-		progress:      term.IsTerminal(int(os.Stderr.Fd())),
+		progress:      showsProgress(),
 	}
 	lines := c.StringSlice("command")
 	switch args := c.Args().Slice(); {
@@ -350,7 +349,7 @@ rounds:
 			}
 			if measured && ctx.Err() != nil {
 				s.say("")
-				sayf("the run of %s was cut short, and is not among the figures", strings.Join(s.argvs[i], " "))
+				warnf("the run of %s was cut short, and is not among the figures", strings.Join(s.argvs[i], " "))
 			} else {
 				result.Add(i, round, round < s.warmup, run)
 			}

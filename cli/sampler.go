@@ -154,7 +154,7 @@ func leave(over, done <-chan struct{}) {
 	select {
 	case <-done:
 	case <-time.After(ending):
-		sayf("sampler: a sensor does not answer: ended %v after nobody wanted samples any more", ending)
+		warnf("sampler: a sensor does not answer: ended %v after nobody wanted samples any more", ending)
 		os.Exit(statusSelf)
 	}
 }

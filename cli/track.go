@@ -45,8 +45,7 @@ func trackCommand() *cli.Command {
 		&cli.BoolFlag{Name: "append", Usage: "add to files that are there"},
 		&cli.StringFlag{Name: "duration", Usage: "stop after `TIME` (seconds, or such as 1m30s)"},
 		&cli.IntFlag{Name: "until-pid", Usage: "stop when process `PID` ends"},
-		&cli.StringFlag{Name: "log-level", Aliases: []string{"l"}, Value: "info",
-			Usage: "say what is of `LEVEL` or above: " + strings.Join(logLevelNames, ", ")},
+		levelFlag("l"), // WattAMeter's
 		&cli.IntFlag{Name: "pairs", Value: 10, Usage: "bench: `N` pairs of runs"},
 		sysrootFlag(),
 	}, trackBrokerFlags()...)...)
@@ -96,11 +95,7 @@ func runTrack(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	level, err := logLevel(c.String("log-level"))
-	if err != nil {
-		return fail(statusUsage, "--log-level: %w", err)
-	}
-	config.Log = level.log
+	config.Log = tell
 	duration, err := duration(c.String("duration"))
 	if err != nil {
 		return fail(statusUsage, "--duration: %w", err)

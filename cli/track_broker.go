@@ -15,28 +15,6 @@ import (
 	"cg/track"
 )
 
-// logLevelNames are WattAMeter's. What ends cg is said at every level.
-var logLevelNames = []string{"debug", "info", "warning", "error", "critical"}
-
-// leastLevel is the level from which on cg track says something.
-type leastLevel slog.Level
-
-func logLevel(name string) (leastLevel, error) {
-	levels := []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError, slog.LevelError + 4}
-	for i, known := range logLevelNames {
-		if strings.EqualFold(name, known) {
-			return leastLevel(levels[i]), nil
-		}
-	}
-	return 0, oneOf(logLevelNames...)(name)
-}
-
-func (l leastLevel) log(level slog.Level, text string) {
-	if level >= slog.Level(l) {
-		say(text)
-	}
-}
-
 // brokerOf lists the flags of --mqtt-broker, it first.
 var brokerOf = []string{"mqtt-broker", "mqtt-port", "mqtt-username", "mqtt-password", "mqtt-topic-prefix", "mqtt-qos"}
 

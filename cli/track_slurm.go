@@ -157,7 +157,7 @@ func runTrackStart(c *cli.Context) error {
 	if err != nil {
 		return fail(statusFailure, "track start: %w", slurmError(err))
 	}
-	sayf("track: step %s records on %s, with the id %s; what it says is in %s", step.ID, step.Nodes, step.Run, said)
+	notef("track: step %s records on %s, with the id %s; what it says is in %s", step.ID, step.Nodes, step.Run, said)
 	if err := put("%s\n", step.ID); err != nil {
 		return fail(statusFailure, "writing: %w", err)
 	}
@@ -235,7 +235,7 @@ func runTrackStop(c *cli.Context) error {
 			errs = append(errs, fmt.Errorf("step %s: %w", s.ID, slurmError(err)))
 			continue
 		}
-		sayf("track: step %s has ended", s.ID)
+		notef("track: step %s has ended", s.ID)
 	}
 	if len(errs) > 0 {
 		return fail(statusFailure, "track stop: %w", errors.Join(errs...))

@@ -108,7 +108,7 @@ func runValidate(c *cli.Context) error {
 		return fail(statusFailure, "standard output: %w", err)
 	}
 	for _, b := range broken {
-		sayf("not kept: %s, %v, %s: 95 of 100 errors below %g %%, their mean within %g %%", b.Power, b.Span, b.Method,
+		notef("not kept: %s, %v, %s: 95 of 100 errors below %g %%, their mean within %g %%", b.Power, b.Span, b.Method,
 			b.P95, b.Bias)
 	}
 	for i, e := range live {
