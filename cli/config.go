@@ -318,6 +318,11 @@ func applySettings(c *cli.Context, command string) error {
 				"file (cg config --edit), or with --%s", origin, name)
 		}
 		for _, text := range v.Texts {
+			if name == "grid-intensity" {
+				if text, err = intensityOf(v, text, c.String("config") != ""); err != nil {
+					return fail(statusUsage, "%s: %w", origin, err)
+				}
+			}
 			err := c.Set(name, text)
 			if t := typeOf(f); err != nil && t != config.Texts {
 				err = fmt.Errorf("%q is not %s", text, t)

@@ -3,13 +3,16 @@ package cli
 import (
 	"errors"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"cg/config"
 	"cg/footprint"
 	"cg/report"
+	"cg/report/cluster"
 	"cg/report/format"
 	"cg/report/repeated"
 )
@@ -87,8 +90,8 @@ func accountDocument(d format.Document, f format.Format, rates *footprint.Rates)
 	if rates == nil {
 		return nil
 	}
-	if !slices.Contains([]string{"text", "markdown", "json"}, f.Name) {
-		return fail(statusUsage, "--carbon and --cost are for -f text, markdown and json, and not for %s", f.Name)
+	if !slices.Contains([]string{"text", "markdown", "json", "html"}, f.Name) {
+		return fail(statusUsage, "--carbon and --cost are for -f text, markdown, json and html, and not for %s", f.Name)
 	}
 	switch d := d.(type) {
 	case *report.Run:
@@ -97,10 +100,28 @@ func accountDocument(d format.Document, f format.Format, rates *footprint.Rates)
 		return fail(statusUsage, "--carbon and --cost are for one file, and these are %d: report each alone", len(d))
 	case *repeated.Result:
 		d.Account(rates)
+	case *cluster.Run:
+		d.Account(rates)
 	default:
 		return fail(statusUsage, "--carbon and --cost are for runs, and this is %s", d.Kind())
 	}
 	return nil
+}
+
+// intensityOf is an intensity as the file of settings means it that sets it: a relative file is relative to that
+// file's folder. A project's own file may not make cg ask an address; one that the user chose (--config) may.
+func intensityOf(v config.Value, text string, chosen bool) (string, error) {
+	if v.File == "" { // the environment
+		return text, nil
+	}
+	if footprint.IsAddress(text) && !chosen && filepath.Base(v.File) == projectFile {
+		return "", errors.New("a project cannot make cg ask an address: set it in your own file (cg config --edit), " +
+			"or with --grid-intensity")
+	}
+	if name, ok := footprint.FileOf(text); ok && !filepath.IsAbs(name) {
+		return filepath.Join(filepath.Dir(v.File), name), nil
+	}
+	return text, nil
 }
 
 // checkRate is the check of a setting of footprint: what cannot be used is an error.

@@ -1,7 +1,6 @@
 package footprint
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +20,7 @@ const (
 // Open reads the series in a file, or that a web server sends for an http:// or https://
 // address.
 func Open(name string) (*Series, error) {
-	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
+	if IsAddress(name) {
 		return get(name)
 	}
 	f, err := os.Open(name)
@@ -29,7 +28,38 @@ func Open(name string) (*Series, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return ReadSeries(name, io.LimitReader(f, mostBytes))
+	return ReadSeries(name, &bounded{from: f, left: mostBytes})
+}
+
+// bounded reads so many bytes, and fails where there are more: a table that was cut would pass for
+// a shorter one.
+type bounded struct {
+	from io.Reader
+	left int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	n, err := b.from.Read(p[:min(int64(len(p)), b.left+1)])
+	if int64(n) > b.left {
+		return int(b.left), fmt.Errorf("it has more than %d MiB: keep only the rows of the time of the run",
+			mostBytes>>20)
+	}
+	b.left -= int64(n)
+	return n, err
+}
+
+// IsAddress tells an http:// or https:// address from the name of a file. Schemes have no case.
+func IsAddress(name string) bool {
+	scheme, _, ok := strings.Cut(strings.TrimSpace(name), "://")
+	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
+}
+
+// FileOf is the file that an intensity (Settings.Intensity) names, false for numbers and addresses.
+func FileOf(text string) (name string, ok bool) {
+	return text, text != "" && !isNumber().MatchString(text) && !IsAddress(text)
 }
 
 // withoutSecrets is an address without user, password and query, where services take tokens:
@@ -58,9 +88,5 @@ func get(address string) (*Series, error) {
 	if answer.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s answers %s", name, answer.Status)
 	}
-	body, err := io.ReadAll(io.LimitReader(answer.Body, mostBytes))
-	if err != nil {
-		return nil, fmt.Errorf("%s: the answer broke off: %w", name, err)
-	}
-	return ReadSeries(name, bytes.NewReader(body))
+	return ReadSeries(name, &bounded{from: answer.Body, left: mostBytes})
 }

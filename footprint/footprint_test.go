@@ -194,6 +194,28 @@ func TestSeriesRefused(t *testing.T) {
 	}
 }
 
+// A table that is longer than what is read is an error: its beginning would pass for all of it.
+func TestLongTable(t *testing.T) {
+	for left, want := range map[int64]string{int64(len(hours)): "", int64(len(hours)) - 1: "f.csv: it has more than 64 MiB"} {
+		_, err := ReadSeries("f.csv", &bounded{from: strings.NewReader(hours), left: left})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%d bytes of %d: %v, want %q", left, len(hours), err, want)
+		}
+	}
+}
+
+// What an intensity names: an address, whatever the case of its scheme, a file, or a number.
+func TestFileOf(t *testing.T) {
+	for text, want := range map[string][2]bool{
+		"340 g/kWh": {}, "": {}, "300..500": {}, "hours.csv": {true, false}, "http.csv": {true, false},
+		"https://host/a": {false, true}, "HTTP://host/a": {false, true},
+	} {
+		if _, file := FileOf(text); file != want[0] || IsAddress(text) != want[1] {
+			t.Errorf("%q: file %v, address %v", text, file, IsAddress(text))
+		}
+	}
+}
+
 // A series is read from a file and from a web server. What cannot be read is an error.
 func TestOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "hours.csv")

@@ -9,6 +9,7 @@ package cluster
 import (
 	"fmt"
 
+	"cg/footprint"
 	"cg/nemb"
 	"cg/report"
 )
@@ -32,6 +33,8 @@ type Run struct {
 	Heat      []Heat           `json:"heat"`
 	Holes     []Hole           `json:"holes"`
 	Warnings  []report.Warning `json:"warnings"`
+	// Footprint is what the energy of the nodes comes to, where that was asked for.
+	Footprint *footprint.Footprint `json:"footprint,omitempty"`
 	// SHA256 is the digest of the JSON without spaces and with "" here.
 	SHA256 string `json:"sha256"`
 

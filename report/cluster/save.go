@@ -48,8 +48,8 @@ func (d *Run) JSON() ([]byte, error) {
 	v := reflect.ValueOf(d).Elem()
 	before := "{"
 	for i := range v.NumField() {
-		name := v.Type().Field(i).Tag.Get("json")
-		if name == "" {
+		name, options, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		if name == "" || options == "omitempty" && v.Field(i).IsZero() {
 			continue
 		}
 		fmt.Fprintf(&out, "%s\n  %q: ", before, name)
@@ -202,6 +202,7 @@ func (d *Run) Check() (faults []string) {
 	for _, h := range d.Heat {
 		d.checkHeat(h, fault)
 	}
+	d.checkFootprint(fault)
 	digest, err := d.digest()
 	if d.asWritten != nil {
 		digest, err = *d.asWritten, nil

@@ -57,7 +57,7 @@ func (d *Run) Facts() [][2]string {
 		}
 		facts = append(facts, [2]string{"Slurm", text})
 	}
-	return facts
+	return append(facts, report.Lines(d.Footprint, mark)...)
 }
 
 // Tables are the parts of a document, with at most so many rows each; 0 is all.

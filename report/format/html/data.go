@@ -22,6 +22,8 @@ type pageRun struct {
 	Paths     pagePaths     `json:"paths"`
 	Samples   pageSamples   `json:"samples"`
 	Texts     []string      `json:"texts"` // what numbers of texts stand for
+	// FootprintLines are report.Lines.
+	FootprintLines [][2]string `json:"footprint_lines,omitempty"`
 	// Timeline is null where nothing tells of calls over time.
 	Timeline *pageTimeline `json:"timeline"`
 }
@@ -256,7 +258,7 @@ func pageRunOf(r *report.Run, source bool) pageRun {
 	if r.Totals.Kind == "" {
 		whole.Totals.Kind = nemb.Unavailable
 	}
-	out := pageRun{Run: &whole, Texts: []string{}}
+	out := pageRun{Run: &whole, Texts: []string{}, FootprintLines: report.Lines(r.Footprint, r.Mark())}
 	numbers := map[string]int{}
 	text := func(s string) int {
 		n, known := numbers[s]

@@ -37,6 +37,7 @@ var repeatedBody = frame.New(`<main>
 {{range .Functions}}<tr>{{range .}}<td>{{.}}</td>{{end}}</tr>
 {{end}}</tbody>
 </table>
+{{end}}{{range .Footprints}}<p>{{.}}</p>
 {{end}}<p>Filled dots are runs that count, hollow ones warmed up; the line is the mean, the band its interval.</p>
 {{range .Warnings}}<p><b>{{.Slug}}</b> {{.Message}}</p>
 {{end}}</main>`)
@@ -95,7 +96,23 @@ func writeRepeated(w io.Writer, r *repeated.Result, _ format.Options) error {
 			"Title": shown.Line(title), "Where": shown.Line(strings.Join(where, " · ")),
 			"Picture": template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(svg.Bytes())),
 			"Rows":    rows, "Warnings": warnings, "Functions": repeatedFunctions(r),
+			"Footprints": repeatedFootprints(r),
 		}})
+}
+
+// repeatedFootprints are what the energies of commands come to. Where there are several, each line names its own.
+func repeatedFootprints(r *repeated.Result) (lines []string) {
+	all := r.All()
+	for _, c := range all {
+		for _, line := range report.Lines(c.Footprint, c.Mark()) {
+			text := line[0] + ": " + line[1]
+			if len(all) > 1 {
+				text = c.Line() + ": " + text
+			}
+			lines = append(lines, shown.Line(text))
+		}
+	}
+	return lines
 }
 
 // repeatedFunctions are the rows of the functions of programs with checkpoints.

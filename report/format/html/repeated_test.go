@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"cg/footprint"
+	"cg/nemb"
 	"cg/report/format"
 	"cg/report/repeated"
 	"cg/report/reporttest"
@@ -24,6 +26,31 @@ func TestPageHasThePicture(t *testing.T) {
 		if !strings.Contains(html.UnescapeString(page), base64.StdEncoding.EncodeToString(svg)) {
 			t.Error("the page has not the picture")
 		}
+	}
+}
+
+// The page of repeated runs and that of one run have what their energies come to, where that was asked for.
+func TestPageHasTheFootprint(t *testing.T) {
+	rates, err := footprint.New(footprint.Settings{Carbon: true, Cost: true, Intensity: "360", Price: "0.36 EUR"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, run := reporttest.Saved[repeated.Result](t, "repeated-measured"), reporttest.Example(t, nemb.Measured)
+	lines := func() (got [2]int) {
+		for i, d := range []format.Document{runs, run} {
+			page := string(reporttest.Write(t, "html", d, format.Options{}))
+			got[i] = strings.Count(page, "360 g/kWh") + strings.Count(page, "0.360 EUR/kWh")
+		}
+		return got
+	}
+	if n := lines(); n != [2]int{} {
+		t.Errorf("nobody asked, and the pages have %d lines", n)
+	}
+	runs.Account(rates)
+	run.Account(rates)
+	// A run's page has each twice: for its script, and as text for a browser without one.
+	if n := lines(); n != [2]int{2 * len(runs.All()), 4} {
+		t.Errorf("the pages have %d lines", n)
 	}
 }
 
