@@ -39,6 +39,7 @@ type runner struct {
 	event                map[string]string // github.event., without what it has not got
 	env                  []string
 	dir, temp            string
+	action               string // the folder of the action, "" for the repository
 	output, summary, log string
 }
 
@@ -56,6 +57,9 @@ func (r *runner) value(text string) string {
 			return v
 		}
 		if name == "github.action_path" {
+			if r.action != "" {
+				return r.action
+			}
 			root, _ := os.Getwd()
 			return root
 		}
@@ -78,9 +82,21 @@ func (r *runner) run(a action) int {
 	var log bytes.Buffer
 	status := 0
 	for _, s := range a.Runs.Steps {
-		if s.If == "inputs.cg == ''" && r.inputs["cg"] != "" {
-			continue
-		} else if s.If != "" && s.If != "inputs.cg == ''" {
+		installed, err := os.ReadFile(file("output")) // steps.install.outputs.cg
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		switch s.If {
+		case "":
+		case "inputs.cg == ''":
+			if r.inputs["cg"] != "" {
+				continue
+			}
+		case "inputs.cg == '' && steps.install.outputs.cg == ''":
+			if r.inputs["cg"] != "" || strings.HasPrefix(string(installed), "cg=") {
+				continue
+			}
+		default:
 			r.t.Errorf("condition %q is not known", s.If)
 		}
 		if s.Run == "" {
@@ -357,6 +373,46 @@ func TestActionInputs(t *testing.T) {
 	}
 	if len(tried) != len(a.Inputs) || len(tried) < 12 {
 		t.Errorf("tried %v", tried)
+	}
+}
+
+// A version of the action installs its cg by the script that its release made. One that is no
+// version is built, and cannot be told where packages are.
+func TestActionInstalls(t *testing.T) {
+	a, dir, _ := withStandIn(t)
+	version := t.TempDir()
+	if err := os.Mkdir(filepath.Join(version, "release"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// What release/recipes/install.sh does is tested there: here it is whether it is asked.
+	install := "#!/bin/sh\n[ \"$CG_URL\" != https://example.org/damaged ] || { echo 'install.sh: not what was released' >&2; exit 1; }\n" +
+		"mkdir -p \"$PREFIX/bin\" && cp " + filepath.Join(dir, "cg") + " \"$PREFIX/bin/cg\" && printf '%s\\n' \"$CG_URL\" >\"$PREFIX/url\"\n"
+	if err := os.WriteFile(filepath.Join(version, "release", "install.sh"), []byte(install), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		what, action, packages string
+		status                 int
+		log                    string
+	}{
+		{"a version", version, "", 0, ""},
+		{"packages elsewhere", version, "file:///packages", 0, ""},
+		{"damaged", version, "https://example.org/damaged", 1, "install.sh: not what was released"},
+		{"no version", t.TempDir(), "file:///packages", 1, "::error title=cg gate::packages is for a version"},
+	} {
+		inputs := map[string]string{"working-directory": "shop", "base": "HEAD", "command": "true", "metric": "cpu-time", "packages": test.packages}
+		r := &runner{t: t, inputs: a.complete(t, inputs), dir: dir, temp: t.TempDir(), action: test.action}
+		status := r.run(a)
+		if status != test.status || !strings.Contains(r.log, test.log) {
+			t.Errorf("%s: status %d, %s", test.what, status, r.log)
+		}
+		called := words(t, r.temp, "called")
+		if ran := len(called) > 0; ran != (test.status == 0) || ran && called[0] != filepath.Join(r.temp, "cg", "bin", "cg") {
+			t.Errorf("%s: called %q", test.what, called)
+		}
+		if url, _ := os.ReadFile(filepath.Join(r.temp, "cg", "url")); test.status == 0 && strings.TrimSpace(string(url)) != test.packages {
+			t.Errorf("%s: the script was told %q", test.what, url)
+		}
 	}
 }
 
