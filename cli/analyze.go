@@ -84,7 +84,10 @@ func runAnalyze(c *cli.Context) error {
 		}
 		tree.PlannerFor, tree.ReadFile = planned.Planner, planned.Read
 	}
+	progress := newProgress()
+	tree.Progress = func(done, of int) { progress.say("reading file %d of %d", done+1, of) }
 	tree.Read(files)
+	progress.end()
 	if save {
 		dir := c.String("output-dir")
 		if dir == "" {

@@ -279,8 +279,17 @@ func measureOnce(c *cli.Context, written *bool) error {
 	conditions.Noise, conditions.Share = o.noise, rank.share()
 	x := o.with(conditions, folder.Path)
 	x.Events, x.Started = files.log.begin, files.log.started
+	progress := newProgress()
+	x.Preparing = func() func() {
+		progress.say("preparing the program: checkpoints and build")
+		return progress.end
+	}
 	if o.baseline > 0 && rank == nil { // else its node's measurer does
-		x.MeasureIdle = func() (*measure.Baseline, bool, error) { return machine.idle(ctx, o.interval, o.baseline) }
+		x.MeasureIdle = func() (*measure.Baseline, bool, error) {
+			progress.say("measuring the idle machine for %v", o.baseline)
+			defer progress.end()
+			return machine.idle(ctx, o.interval, o.baseline)
+		}
 	}
 	r, err := x.Run(ctx)
 	if err != nil {

@@ -65,6 +65,7 @@ func (p *progress) end() {
 	p.what = ""
 	if p.timer != nil {
 		p.timer.Stop()
+		p.timer = nil
 	}
 	if p.said {
 		p.said = false

@@ -157,6 +157,8 @@ type Instrumented struct {
 	// the program runs.
 	Events  func(*report.Run, checkpoint.Clock) (*events.Writer, error)
 	Started func()
+	// Preparing is called before the program gets its checkpoints and is built, and done after it.
+	Preparing func() (done func())
 	// ToolOutput gets what the language's tools printed while they prepared the program;
 	// Restarting gets why the program is run again.
 	ToolOutput func([]byte)
@@ -170,7 +172,12 @@ func (x *Instrumented) Run(ctx context.Context) (*Result, error) {
 	var idle *measure.Baseline
 	none, asked := false, false
 	for {
+		done := func() {}
+		if x.Preparing != nil {
+			done = x.Preparing()
+		}
 		p, err := x.prepare(ctx)
+		done()
 		if err != nil {
 			return nil, err
 		}

@@ -23,6 +23,8 @@ type Tree struct {
 	Outline Planner
 	Decode  func([]byte) ([]byte, error)
 	Options Options
+	// Progress is told, before each file, how many were read; nil for nobody.
+	Progress func(done, of int)
 
 	Files     []File
 	Skipped   []Skip
@@ -42,7 +44,10 @@ func (t *Tree) Read(names []string) {
 	if read == nil {
 		read = os.ReadFile
 	}
-	for _, name := range names {
+	for i, name := range names {
+		if t.Progress != nil {
+			t.Progress(i, len(names))
+		}
 		if !t.Options.FileWanted(name, true) {
 			continue
 		}
