@@ -37,7 +37,7 @@ var notSettings = struct{ commands, flags []string }{
 		"report", "verify", "compare", "sdk", "version", "help", "completion", "man"},
 	[]string{"help", "config", "sysroot", "stdin", "instrumented", "id", "append", "until-pid", "pid", "pairs",
 		"save-instrumented", "analyze.output-dir",
-		"command", "prepare", "validate", "export-csv", "export-markdown", "budget", "export-plot", "benchfmt",
+		"command", "prepare", "validate", "export-csv", "export-markdown", "budget", "export-plot", "benchfmt", "per",
 		"events", "project", "head", "save", "ranks", "seed", "allow-different", "junit", "export-metrics",
 		"monitor.duration", "monitor.output", "socket"},
 }

@@ -25,7 +25,7 @@ var groups = []struct{ title, flags string }{
 	{"what is run", "base head build command prepare repeat warmup include-warmup shell stdin timeout cores " +
 		"pty ranks instrumented ignore-failure show-output max-pairs max-time batch seed duration until-pid within " +
 		"pairs pid cgroup unit container intensity threads from"},
-	{"what is measured", "granularity include exclude max-depth overhead metric functions tracker timeseries"},
+	{"what is measured", "granularity include exclude max-depth overhead metric per functions tracker timeseries"},
 	{"sampling", "precision sensors interval baseline noise-quality noise-cv noise-drop sysroot " +
 		"bmc-url bmc-token-file bmc-ca buffer"},
 	{"verdict", "threshold budget inconclusive validate allow-different fail-on-regression"},

@@ -27,10 +27,10 @@ import (
 	"cg/nemb/account"
 	_ "cg/nemb/sensor/all"
 	"cg/report"
-	"cg/report/format"
 	_ "cg/report/format/all"
 	"cg/report/repeated"
 	"cg/shown"
+	"cg/work"
 )
 
 func runCommand() *cli.Command {
@@ -46,17 +46,22 @@ The first energy shown is the command's share of the machine's, by processor
 time. The interval is that of the mean (bootstrap, 95 %). No measured run is left
 out, but one that is cut short because cg is asked to end.
 
+--per PATTERN, once or several times, tells joules for a unit of work, such as a
+token or a request, whose count stands in the command's output:
+cg run --per 'tokens: (?P<token>\d+)' -- CMD. The interval is that of the quotient
+of the means (delta method).
+
 The command's output is not shown without --show-output. If it fails, the end of
 its standard error is shown. Its standard input is empty (--stdin FILE).
 
 Exit status: 0; the command's own if it fails, 128+n if signal n ended it, 124
-after --timeout; 1 if --budget is exceeded; 125 cg failed; 126, 127 CMD cannot be
+after --timeout; 1 if --budget is exceeded, or the output has no count of --per; 125 cg failed; 126, 127 CMD cannot be
 run, or is not found; 2 usage.`,
 		Flags: append([]cli.Flag{
 			&cli.IntFlag{Name: "repeat", Aliases: []string{"n"}, Value: 10, Usage: "measure `N` runs"},
 			&cli.IntFlag{Name: "warmup", Aliases: []string{"w"}, Value: 1, Usage: "run `N` times before, to warm up"},
 			&cli.BoolFlag{Name: "include-warmup", Usage: "let the runs that warm up count, too"},
-			&cli.StringSliceFlag{Name: "command", Aliases: []string{"c"},
+			&cli.GenericFlag{Name: "command", Aliases: []string{"c"}, Value: &texts{},
 				Usage: "a command `LINE` in place of CMD; several are compared"},
 			&cli.StringFlag{Name: "shell", Value: "sh",
 				Usage: "how -c lines run: sh, or none to split them into words (`WHICH`)"},
@@ -70,6 +75,10 @@ run, or is not found; 2 usage.`,
 			&cli.Float64Flag{Name: "budget",
 				Usage: "fail if a run takes more than `JOULES` (if the lower end of the mean's interval is above; " +
 					"of one run or two, which have no interval, if the mean is)"},
+			&cli.GenericFlag{Name: "per", Value: &texts{},
+				Usage: "count units of work in the command's output: `PATTERN` is a regular expression with one " +
+					"group, 'tokens: (?P<token>\\d+)', or json:token=.usage.total_tokens; sum:, last: and count: " +
+					"in front are for several matches"},
 			&cli.BoolFlag{Name: "ignore-failure", Usage: "go on when the command fails"},
 			&cli.BoolFlag{Name: "show-output", Usage: "let the command's output through"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
@@ -117,6 +126,7 @@ type series struct {
 	log           string // standard error of the last run
 	env           []string
 	progress      bool
+	per           []work.Pattern
 	noise         *report.NoiseLimits
 	baseline      time.Duration
 	base          *measure.Baseline // what came of it
@@ -260,7 +270,7 @@ func seriesOptions(c *cli.Context) (*series, error) {
 		includeWarmup: c.Bool("include-warmup"),
 		progress:      showsProgress(),
 	}
-	lines := c.StringSlice("command")
+	lines := textsOf(c, "command")
 	switch args := c.Args().Slice(); {
 	case len(lines) > 0 && len(args) > 0:
 		return nil, fail(statusUsage, "-c LINE and CMD do not go together: name the command one way")
@@ -296,6 +306,9 @@ func seriesOptions(c *cli.Context) (*series, error) {
 		return nil, fail(statusUsage, "-w: %d is no number of runs: use 0 or more", s.warmup)
 	}
 	var err error
+	if s.per, err = work.ParseAll(textsOf(c, "per")); err != nil {
+		return nil, fail(statusUsage, "--per: %w", err)
+	}
 	if s.baseline, err = baselineTime(c.String("baseline")); err != nil {
 		return nil, fail(statusUsage, "--baseline: %w", err)
 	}
@@ -333,7 +346,8 @@ func seriesOptions(c *cli.Context) (*series, error) {
 func (s *series) run(ctx context.Context) (*repeated.Result, error) {
 	result := &repeated.Result{Commands: make([]repeated.Command, len(s.argvs)), Warnings: []report.Warning{}}
 	for i, argv := range s.argvs {
-		result.Commands[i] = repeated.Command{Argv: argv, BudgetJ: s.budget, Measurements: []repeated.Measurement{}}
+		result.Commands[i] = repeated.Command{Argv: argv, BudgetJ: s.budget, Measurements: []repeated.Measurement{},
+			Units: s.units()}
 	}
 	var stopped error
 	measured := false
@@ -351,7 +365,11 @@ rounds:
 				s.say("")
 				warnf("the run of %s was cut short, and is not among the figures", strings.Join(s.argvs[i], " "))
 			} else {
-				result.Add(i, round, round < s.warmup, run)
+				counts, err := s.counts(s.argvs[i], run)
+				if result.AddCounted(i, round, round < s.warmup, run, counts); err != nil {
+					stopped, measured = err, true
+					break rounds
+				}
 			}
 			measured = true
 			if status := run.Process.ExitStatus; status != 0 && (!s.ignoreFailure || ctx.Err() != nil) {
@@ -444,6 +462,11 @@ func (s *series) once(ctx context.Context, argv []string) (*report.Run, error) {
 	} else {
 		command.Stdout = os.Stderr // standard output may be the figures'
 	}
+	closed, err := s.keepOutput(&command)
+	if err != nil {
+		return nil, fail(statusSelf, "%w", err)
+	}
+	defer closed()
 	conditions, done := runConditions(s.machine, s.interval)
 	defer done()
 	conditions.Noise = s.noise
@@ -493,87 +516,4 @@ func orNull(file string) string {
 		return os.DevNull
 	}
 	return file
-}
-
-// exports are the files that the figures go to, by the flag that names them.
-var exports = []string{"output", "export-csv", "export-markdown", "export-plot"}
-
-func openExports(c *cli.Context) (map[string]*output, error) { return openFiles(c, exports...) }
-
-// openFiles makes the files that flags name.
-func openFiles(c *cli.Context, flags ...string) (map[string]*output, error) {
-	if jsonOnStdout(c) && launcher.Closed(1) {
-		return nil, fail(statusUsage, "standard output is closed and the figures would be lost: save them with -o FILE")
-	}
-	if err := differentOutputs(c, flags...); err != nil {
-		return nil, err
-	}
-	if name := c.String("export-plot"); name != "" {
-		if _, err := plotFormat(name, (*repeated.Result)(nil)); err != nil {
-			return nil, err
-		}
-	}
-	outs := map[string]*output{}
-	for _, flag := range flags {
-		outs[flag] = &output{flag: "--" + flag, name: c.String(flag)}
-		if err := outs[flag].open(); err != nil {
-			for _, o := range outs {
-				o.abandon()
-			}
-			return nil, err
-		}
-	}
-	return outs, nil
-}
-
-func writeExports(c *cli.Context, outs map[string]*output, r *repeated.Result) error {
-	texts, err := writtenFor(c, r, exports)
-	if err != nil {
-		return err
-	}
-	var failed []error
-	for _, flag := range exports {
-		if err := outs[flag].save(texts[flag]); err != nil {
-			failed = append(failed, fmt.Errorf("--%s: %w", flag, err))
-		}
-	}
-	if jsonOnStdout(c) {
-		_, err = os.Stdout.Write(texts["output"])
-	} else if r.Counted() {
-		var laid shown.Safe
-		if laid, err = text(r, os.Stdout, false); err == nil {
-			err = put("%s", laid)
-		}
-	}
-	return errors.Join(append(failed, err)...)
-}
-
-// formatOf is the format of what a flag writes; that of export-plot is the file's.
-var formatOf = map[string]string{
-	"output": "json", "save": "json", "export-csv": "csv", "export-markdown": "markdown", "junit": "junit",
-	"export-metrics": "openmetrics",
-}
-
-// writtenFor is a document as flags write it, by the flag, for those that are given.
-func writtenFor(c *cli.Context, d format.Document, flags []string) (map[string][]byte, error) {
-	texts := map[string][]byte{}
-	for _, flag := range flags {
-		if c.String(flag) == "" && !(flag == "output" && jsonOnStdout(c)) {
-			continue
-		}
-		name := formatOf[flag]
-		if name == "" {
-			f, err := plotFormat(c.String(flag), d)
-			if err != nil {
-				return nil, err
-			}
-			name = f.Name
-		}
-		b, err := formatted(name, d, format.Options{})
-		if err != nil {
-			return nil, err
-		}
-		texts[flag] = b
-	}
-	return texts, nil
 }

@@ -179,7 +179,7 @@ func Compare(base, head Side, o Options) (*Result, error) {
 	c.functions(sides, o)
 	c.notes(sides, o)
 	for _, t := range c.Totals {
-		if t.Verdict == Higher && t.Unit == "J" {
+		if t.Verdict == Higher && t.IsEnergy() {
 			c.Worse = append(c.Worse, t.Name)
 		}
 	}
@@ -219,7 +219,8 @@ type comparedRun struct {
 	duration          float64
 	cpu               float64
 	power             *float64
-	run               *report.Run // nil for one of several in a file
+	units             map[string]bound // the program's energy for a unit of its work
+	run               *report.Run      // nil for one of several in a file
 }
 
 // bound is a figure and what is known of it.
@@ -242,7 +243,8 @@ func sideOf(s Side, o Options) (*sideRuns, error) {
 		}
 		out.some = max(out.some, len(all)-1)
 		c := all[o.Command]
-		for _, m := range c.Measurements {
+		units := unitsOf(c)
+		for at, m := range c.Measurements {
 			if m.Warmup && !c.Runs.WarmupIncludedInStats {
 				continue
 			}
@@ -252,7 +254,7 @@ func sideOf(s Side, o Options) (*sideRuns, error) {
 				status: m.ExitStatus, machine: bounded(m.EnergyJ, nil, nil),
 				program: bounded(m.ProgramEnergyJ, nil, nil),
 				domains: map[string]bound{}, duration: m.DurationS, cpu: m.CPUS, power: m.PowerW,
-				run: c.OfRun(m, saved.Repeated.Meta), woven: len(c.Functions) > 0,
+				run: c.OfRun(m, saved.Repeated.Meta), woven: len(c.Functions) > 0, units: units[at],
 			}
 			for id, e := range m.Domains {
 				r.domains[id] = bounded(&e, nil, nil)
@@ -402,6 +404,9 @@ func (c *Result) totals(sides [2]*sideRuns, threshold float64) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(domains)) {
 		add("domains."+id, "domain "+id, "J", func(r comparedRun) bound { return r.domains[id] })
+	}
+	for _, name := range unitsOfBoth(sides) {
+		add("units."+name, "energy/"+name, "J/"+name, func(r comparedRun) bound { return r.units[name] })
 	}
 	one := func(v float64) bound { return bound{value: &v} }
 	add("wall_duration_s", "time", "s", func(r comparedRun) bound { return one(r.duration) })

@@ -9,6 +9,7 @@ package figures
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -39,6 +40,19 @@ func Energy[E ~uint64](microjoules *E) string {
 func Joules(v float64) string {
 	microjoules := uint64(math.Round(max(0, v) * 1e6))
 	return Energy(&microjoules)
+}
+
+// SmallJoules writes joules of a unit of work, from pJ on.
+func SmallJoules(v float64) string {
+	for _, unit := range []struct {
+		size float64
+		name string
+	}{{1e3, " kJ"}, {1, " J"}, {1e-3, " mJ"}, {1e-6, " µJ"}, {1e-9, " nJ"}} {
+		if v >= unit.size {
+			return Digits(v/unit.size) + unit.name
+		}
+	}
+	return Digits(v*1e12) + " pJ"
 }
 
 // Interval writes the lower and the upper bound of an energy in microjoules, "?" if one
@@ -98,16 +112,18 @@ func Money(v float64, currency string) string {
 	return Digits(v*1e6) + " µ" + currency
 }
 
-// Value writes a figure in its unit, J, s or W. mark stands before energies and powers.
+// Value writes a figure in its unit: J, s, W, or J/ and a unit of work. mark stands before energies and powers.
 func Value(v *float64, unit, mark string) string {
 	if v == nil {
 		return unknown
 	}
-	switch unit {
-	case "s":
+	switch each, isPer := strings.CutPrefix(unit, "J/"); {
+	case unit == "s":
 		return Seconds(*v)
-	case "W":
+	case unit == "W":
 		return mark + Watts(v)
+	case isPer:
+		return mark + SmallJoules(*v) + "/" + each
 	}
 	return mark + Joules(*v)
 }
@@ -136,6 +152,14 @@ func Count(n uint64) string {
 		s = s[:i] + " " + s[i:]
 	}
 	return s
+}
+
+// Amount writes how many units of work there are, with a space between thousands where there are so many.
+func Amount(v float64) string {
+	if v >= 0 && v < 1<<53 && (v >= 1000 || v == math.Trunc(v)) {
+		return Count(uint64(math.Round(v)))
+	}
+	return Digits(v)
 }
 
 // Calls writes mean numbers of calls of two runs, one where both have the same.

@@ -212,11 +212,15 @@ func (d *difference) compare(field string, is, want any) {
 
 // interval wants a mean inside its interval, whichever cg computed it.
 func (d *difference) interval(field string, of map[string]any) {
-	mean, known := of["mean"].(float64)
+	name := "mean"
+	if _, is := of["ratio"]; is {
+		name = "ratio"
+	}
+	mean, known := of[name].(float64)
 	lo, bounded := of["ci95_lower"].(float64)
 	hi, above := of["ci95_upper"].(float64)
 	if known && (bounded && lo > mean || above && hi < mean) {
-		d.found = append(d.found, fmt.Sprintf("%s.mean: %g is outside of its interval", field, mean))
+		d.found = append(d.found, fmt.Sprintf("%s.%s: %g is outside of its interval", field, name, mean))
 	}
 }
 

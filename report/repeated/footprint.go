@@ -37,6 +37,9 @@ func (r *Result) Account(rates *footprint.Rates) {
 func (c *Command) account(rates *footprint.Rates, meta report.Meta) (err error) {
 	s := c.EnergyJ
 	c.Footprint = nil
+	for i := range c.Units {
+		c.Units[i].CO2eG = nil
+	}
 	if s == nil || c.DurationS == nil {
 		return fmt.Errorf("the machine's energy is not")
 	}
@@ -50,13 +53,23 @@ func (c *Command) account(rates *footprint.Rates, meta report.Meta) (err error) 
 	if use.From, use.To, err = meta.Span(); err == nil {
 		c.Footprint, err = rates.Of(use)
 	}
+	for i := range c.Units {
+		if unknown := c.Units[i].account(rates, use); err == nil {
+			err = unknown
+		}
+	}
 	return err
 }
 
 // checkFootprint holds what the mean energy comes to against it.
 func (c Command) checkFootprint() (faults []string) {
+	for i, u := range c.Units {
+		for _, fault := range u.checkCarbon(c) {
+			faults = append(faults, fmt.Sprintf("units[%d].%s", i, fault))
+		}
+	}
 	if c.Footprint == nil {
-		return nil
+		return faults
 	}
 	for _, fault := range c.Footprint.Check() {
 		faults = append(faults, "footprint: "+fault)

@@ -54,6 +54,8 @@ type Command struct {
 	Functions []Function `json:"functions,omitempty"`
 	// Footprint is what the machine's energy in a run comes to, where that was asked for.
 	Footprint *footprint.Footprint `json:"footprint,omitempty"`
+	// Units are what a unit of the command's work takes (cg run --per).
+	Units []Unit `json:"units,omitempty"`
 }
 
 // Runs counts the runs of a command.
@@ -95,6 +97,8 @@ type Measurement struct {
 	TimedOut       bool                     `json:"timed_out"`
 	Quality        string                   `json:"measurement_quality,omitempty"` // as in the meta of a run
 	Functions      []Cost                   `json:"functions,omitempty"`
+	// Counts are the units of work that the program said it did, by their names.
+	Counts map[string]float64 `json:"counts,omitempty"`
 }
 
 // Ratio is a change of the program's energy, of processor time where no energy
@@ -142,8 +146,14 @@ func NotStarted(failed *report.Run, argv []string) *Result {
 // Add takes in a run of command i: what it measured, where its energy is from, and
 // what there is to warn of.
 func (r *Result) Add(i, round int, warmup bool, run *report.Run) {
+	r.AddCounted(i, round, warmup, run, nil)
+}
+
+// AddCounted takes in a run with the units of work that it did, by their names.
+func (r *Result) AddCounted(i, round int, warmup bool, run *report.Run, counts map[string]float64) {
 	c := &r.Commands[i]
 	m := Measured(run, round, warmup)
+	m.Counts = counts
 	before := slices.ContainsFunc(c.Measurements, func(m Measurement) bool { return m.EnergyJ != nil })
 	m.Functions = c.costs(run)
 	c.Measurements = append(c.Measurements, m)
@@ -249,6 +259,7 @@ func (c *Command) Summarize(includeWarmup bool) {
 		}
 	}
 	c.functions(used)
+	c.perUnit(used)
 	if exceeded := c.exceeds(c.ProgramEnergyJ); exceeded != nil {
 		c.BudgetExceeded = exceeded
 	}

@@ -193,13 +193,29 @@ func cell(v any) string {
 // writeRepeated writes a row for each measurement.
 func writeRepeated(w io.Writer, r *repeated.Result, _ format.Options) error {
 	c := csv.NewWriter(w)
-	c.Write([]string{"command", "round", "warmup", "energy_j", "program_energy_j", "energy_kind", "duration_s",
-		"cpu_s", "power_w", "exit_status", "timed_out"})
+	columns := []string{"command", "round", "warmup", "energy_j", "program_energy_j", "energy_kind", "duration_s",
+		"cpu_s", "power_w", "exit_status", "timed_out"}
+	units := r.UnitNames()
+	for _, u := range units {
+		columns = append(columns, cell("count."+u), cell("program_energy_j_per."+u))
+	}
+	c.Write(columns)
 	for _, command := range r.All() {
 		for _, m := range command.Measurements {
-			c.Write([]string{cell(command.Line()), cell(m.Round), cell(m.Warmup), cell(m.EnergyJ),
+			row := []string{cell(command.Line()), cell(m.Round), cell(m.Warmup), cell(m.EnergyJ),
 				cell(m.ProgramEnergyJ), cell(string(command.Backend.Kind)),
-				cell(m.DurationS), cell(m.CPUS), cell(m.PowerW), cell(m.ExitStatus), cell(m.TimedOut)})
+				cell(m.DurationS), cell(m.CPUS), cell(m.PowerW), cell(m.ExitStatus), cell(m.TimedOut)}
+			for _, u := range units {
+				count, each := (*float64)(nil), (*float64)(nil)
+				if n, is := m.Counts[u]; is && n > 0 {
+					if count = &n; m.ProgramEnergyJ != nil {
+						j := m.ProgramEnergyJ.Float() / n
+						each = &j
+					}
+				}
+				row = append(row, cell(count), cell(each))
+			}
+			c.Write(row)
 		}
 	}
 	c.Flush()

@@ -31,7 +31,13 @@ var repeatedBody = frame.New(`<main>
 {{range .Rows}}<tr>{{range .}}<td>{{.}}</td>{{end}}</tr>
 {{end}}</tbody>
 </table>
-{{if .Functions}}<table>
+{{if .Units}}<table>
+<thead><tr><th>unit of work</th><th>in a run</th><th>program</th><th>95 % interval</th><th>units/J</th><th>machine</th></tr></thead>
+<tbody>
+{{range .Units}}<tr>{{range .}}<td>{{.}}</td>{{end}}</tr>
+{{end}}</tbody>
+</table>
+{{end}}{{if .Functions}}<table>
 <thead><tr><th>function</th><th>calls</th><th>self</th><th>95 % interval</th><th>CV</th><th>inclusive</th><th>share</th><th>verdict</th></tr></thead>
 <tbody>
 {{range .Functions}}<tr>{{range .}}<td>{{.}}</td>{{end}}</tr>
@@ -96,7 +102,7 @@ func writeRepeated(w io.Writer, r *repeated.Result, _ format.Options) error {
 			"Title": shown.Line(title), "Where": shown.Line(strings.Join(where, " · ")),
 			"Picture": template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(svg.Bytes())),
 			"Rows":    rows, "Warnings": warnings, "Functions": repeatedFunctions(r),
-			"Footprints": repeatedFootprints(r),
+			"Footprints": repeatedFootprints(r), "Units": unitRows(r),
 		}})
 }
 
@@ -113,6 +119,25 @@ func repeatedFootprints(r *repeated.Result) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// unitRows are what units of the commands' work take.
+func unitRows(r *repeated.Result) (rows [][]string) {
+	for _, c := range r.All() {
+		joules := func(v float64) string { return c.Mark() + figures.SmallJoules(v) }
+		for _, u := range c.Units {
+			count, title := "?", u.Name
+			if u.Count != nil {
+				count = figures.Amount(u.Count.Mean)
+			}
+			if len(r.Commands) > 1 {
+				title += ", " + c.Line()
+			}
+			rows = append(rows, []string{shown.Line(title), count, u.EnergyJ.In(joules), u.EnergyJ.Interval(joules),
+				u.PerJ.In(func(v float64) string { return c.Mark() + figures.Amount(v) }), u.MachineJ.In(joules)})
+		}
+	}
+	return rows
 }
 
 // repeatedFunctions are the rows of the functions of programs with checkpoints.

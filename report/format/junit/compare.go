@@ -46,7 +46,7 @@ func writeComparison(w io.Writer, c *compare.Result, _ format.Options) error {
 		s.Cases = append(s.Cases, k)
 	}
 	for _, t := range c.Totals {
-		if t.Unit == "J" {
+		if t.IsEnergy() {
 			check("energy.total", t.Name, t)
 		}
 	}

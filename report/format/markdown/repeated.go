@@ -38,6 +38,7 @@ func writeRepeated(w io.Writer, r *repeated.Result, _ format.Options) error {
 	}
 	for _, c := range r.All() {
 		m.footprint(c.Footprint, c.Mark())
+		m.units(c)
 		m.repeatedFunctions(c)
 	}
 	if r.All()[0].Backend.Kind == nemb.Estimated {
@@ -45,6 +46,28 @@ func writeRepeated(w io.Writer, r *repeated.Result, _ format.Options) error {
 	}
 	_, err := io.WriteString(w, m.b.String())
 	return err
+}
+
+// units writes a table of what a unit of a command's work takes.
+func (m *page) units(c repeated.Command) {
+	if len(c.Units) == 0 {
+		return
+	}
+	m.line("")
+	m.head("unit", "in a run", "program", "interval", "units/J", "machine", "CO2e")
+	for _, u := range c.Units {
+		joules := func(v float64) string { return c.Mark() + figures.SmallJoules(v) }
+		count, grams := "?", ""
+		if u.Count != nil {
+			count = figures.Amount(u.Count.Mean)
+		}
+		if g := u.CO2eG; g != nil {
+			grams = fmt.Sprintf("%s%s [%s, %s]", c.Mark(), figures.Grams(g.Value), figures.Grams(g.Lo),
+				figures.Grams(g.Hi))
+		}
+		m.row(name(u.Name), count, u.EnergyJ.In(joules), u.EnergyJ.Interval(joules),
+			u.PerJ.In(func(v float64) string { return c.Mark() + figures.Amount(v) }), u.MachineJ.In(joules), grams)
+	}
 }
 
 // repeatedFunctions writes a table of the functions of a program with checkpoints.

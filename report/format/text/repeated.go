@@ -55,6 +55,7 @@ func (p *printer) command(c repeated.Command) {
 		}
 	}
 	p.footprint(c.Footprint, mark, "  ")
+	p.units(c, mark)
 	p.line("  %s  %s", pad("Runs", 8), countedRuns(c))
 	if s := c.ProgramEnergyJ; s != nil && len(s.Outliers) > 0 {
 		var out []string
@@ -115,6 +116,36 @@ func (p *printer) statistic(name string, s *repeated.Statistic, show func(float6
 }
 
 func meanWatts(v float64) string { return figures.Watts(&v) }
+
+// units shows what a unit of the command's work takes.
+func (p *printer) units(c repeated.Command, mark string) {
+	figure := func(q *repeated.Quotient, show func(float64) string, unit string) string {
+		text := q.In(show)
+		if q != nil {
+			text = mark + text + unit
+		}
+		if interval := q.Interval(show); interval != "" {
+			text += "  " + interval
+		}
+		return text
+	}
+	for _, u := range c.Units {
+		text := figure(u.EnergyJ, figures.SmallJoules, "/"+u.Name) + "; " +
+			figure(u.PerJ, figures.Amount, " "+u.Name+"/J")
+		if u.EnergyJ == nil {
+			text = "?"
+		}
+		p.line("  %s  %s", pad("Per "+u.Name, 8), text)
+		if s := u.Count; s != nil {
+			p.line("  %s  in a run %s %s, machine %s", pad("", 8), figures.Amount(s.Mean), u.Name,
+				figure(u.MachineJ, figures.SmallJoules, "/"+u.Name))
+		}
+		if g := u.CO2eG; g != nil {
+			p.line("  %s  SCI %s%s CO2e/%s  [%s, %s]", pad("", 8), mark, figures.Grams(g.Value), u.Name,
+				figures.Grams(g.Lo), figures.Grams(g.Hi))
+		}
+	}
+}
 
 // countedRuns says how many runs count, and what became of the others.
 func countedRuns(c repeated.Command) string {

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/urfave/cli/v2"
+
+	"cg/launcher"
+	"cg/report"
+	"cg/report/repeated"
+	"cg/work"
+)
+
+// texts is a flag that may be given several times and whose values hold commas.
+type texts []string
+
+// sameTexts is what the library sets the other name of such a flag to, which is the same texts. No argument
+// has a NUL.
+const sameTexts = "\x00"
+
+func (t *texts) Set(text string) error {
+	if text != sameTexts {
+		*t = append(*t, text)
+	}
+	return nil
+}
+
+func (t *texts) String() string { return "" }
+
+// Serialize is asked for what a flag's other name is set to.
+func (t *texts) Serialize() string { return sameTexts }
+
+func textsOf(c *cli.Context, flag string) []string { return *c.Generic(flag).(*texts) }
+
+// units are what is counted of each command.
+func (s *series) units() (units []repeated.Unit) {
+	for _, p := range s.per {
+		units = append(units, repeated.Unit{Name: p.Name, Pattern: p.Text})
+	}
+	return units
+}
+
+// printed is the file with what the last run wrote to standard output, where that is counted. Standard error
+// goes to s.log.
+func (s *series) printed() string { return filepath.Join(filepath.Dir(s.log), "stdout") }
+
+// keepOutput keeps what a command writes, where work is counted in it. What the user sees stays as it is.
+func (s *series) keepOutput(command *launcher.Cmd) (closed func(), err error) {
+	if len(s.per) == 0 {
+		return func() {}, nil
+	}
+	out, err := os.Create(s.printed())
+	if err != nil {
+		return nil, err
+	}
+	if !s.showOutput {
+		command.Stdout = out
+		return func() { out.Close() }, nil
+	}
+	log, err := os.Create(s.log)
+	if err != nil {
+		out.Close()
+		return nil, err
+	}
+	var mu sync.Mutex
+	command.Stdout, command.Stderr = out, log
+	command.Lines = &launcher.Lines{Change: func(line []byte, _ bool) []byte {
+		mu.Lock()
+		defer mu.Unlock()
+		os.Stderr.Write(line)
+		return line
+	}}
+	return func() { out.Close(); log.Close() }, nil
+}
+
+// counts are the units of work of the last run of a command, none where it failed.
+func (s *series) counts(argv []string, run *report.Run) (map[string]float64, error) {
+	if len(s.per) == 0 || run.Process.ExitStatus != 0 {
+		return nil, nil
+	}
+	out, err := os.Open(s.printed())
+	if err != nil {
+		return nil, fail(statusSelf, "%w", err)
+	}
+	defer out.Close()
+	log, err := os.Open(s.log)
+	if err != nil {
+		return nil, fail(statusSelf, "%w", err)
+	}
+	defer log.Close()
+	counts, err := work.Counts(s.per, out, log)
+	var missing *work.MissingError
+	if errors.As(err, &missing) {
+		return nil, fail(statusFailure, "--per: %w (of %s)", err, strings.Join(argv, " "))
+	} else if err != nil {
+		return nil, fail(statusSelf, "%w", err)
+	}
+	return counts, nil
+}
