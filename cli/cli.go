@@ -50,6 +50,7 @@ func commands() []*cli.Command {
 		trackCommand(),
 		monitorCommand(),
 		samplerCommand(),
+		sessionCommand(),
 		sdkCommand(),
 		calibrateCommand(),
 		benchmarkCommand(),

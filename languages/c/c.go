@@ -20,6 +20,7 @@ import (
 	"cg/instrument"
 	"cg/instrument/syntax"
 	"cg/languages"
+	"cg/runtimes"
 )
 
 // dialect is one of the two languages.
@@ -71,6 +72,7 @@ func init() {
 					Switches: []languages.Flag{{Name: "inline",
 						Usage: "checkpoints also in short functions without loops and calls"}},
 				},
+				SDK:         &languages.SDK{Files: func() (map[string][]byte, error) { return runtimes.Folder("c/sdk") }},
 				SaveTarget:  d.saveTarget,
 				Wrap:        wrap,
 				OwnsProject: ownsProject,

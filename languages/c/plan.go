@@ -62,6 +62,9 @@ func moved(path, from, to string) string {
 	return path
 }
 
+// sdkHeader is what cg sdk writes; it is nobody's.
+const sdkHeader = "codegreen.h"
+
 // owned gives the whole path of a region's file, if functions in it are wanted.
 func (w owner) owned(r region) (path string, is bool) {
 	if r.file == "" || strings.HasPrefix(r.file, "<") {
@@ -73,6 +76,9 @@ func (w owner) owned(r region) (path string, is bool) {
 	}
 	path = filepath.Clean(path)
 	own := false
+	if filepath.Base(path) == sdkHeader {
+		return "", false
+	}
 	for _, folder := range w.folders {
 		own = own || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 	}

@@ -354,7 +354,7 @@ func sdkFiles() (map[string][]byte, error) {
 		switch {
 		case name == "module.txt":
 			files["go.mod"] = content
-		case !strings.HasSuffix(name, "_test.go"):
+		case name != "of_program.go" && !strings.HasSuffix(name, "_test.go"):
 			files[name] = content
 		}
 	}

@@ -43,6 +43,7 @@ type config struct {
 	interval   time.Duration
 	signals    bool
 	warn       func(slug, message string)
+	about      func(*meta) // changes what the file says of the program; nil where that is this process
 }
 
 // Option is a setting of a session.

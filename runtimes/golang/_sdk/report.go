@@ -379,6 +379,9 @@ func (s *Session) describe(r *report) {
 			m.Env[name] = value
 		}
 	}
+	if s.about != nil {
+		s.about(m)
+	}
 }
 
 // zoneLabel is the label of the host's zone: a name, or +05:30 for one without.

@@ -39,17 +39,27 @@ func (s *Session) Task(ctx context.Context, name string) (context.Context, *Task
 		return ctx, nil
 	}
 	parent, _ := ctx.Value(key{}).(*Task)
-	t := &Task{session: s, name: name, thread: thread()}
 	s.source.edge()
+	t := s.begin(parent, &Task{session: s, name: name, thread: thread()})
+	if t == nil {
+		return ctx, nil
+	}
+	return context.WithValue(ctx, key{}, t), t
+}
+
+// begin begins a task, now unless it says when. It is nil when the session is over.
+func (s *Session) begin(parent, t *Task) *Task {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
-		return ctx, nil
+		return nil
 	}
 	for parent != nil && (parent.session != s || parent.ended != 0) {
 		parent = parent.parent
 	}
-	t.started = monotonic()
+	if t.started == 0 {
+		t.started = monotonic()
+	}
 	around := &s.crowd
 	if parent != nil {
 		t.parent, t.depth, parent.last = parent, parent.depth+1, t
@@ -57,7 +67,7 @@ func (s *Session) Task(ctx context.Context, name string) (context.Context, *Task
 	}
 	around.step(t.started, 1)
 	s.tasks, s.pending = append(s.tasks, t), append(s.pending, t)
-	return context.WithValue(ctx, key{}, t), t
+	return t
 }
 
 // Do runs f as a task, and ends it when f returns or panics. What f left open
@@ -75,7 +85,10 @@ func (t *Task) End() error {
 	if t == nil {
 		return nil
 	}
-	now := monotonic()
+	return t.end(monotonic())
+}
+
+func (t *Task) end(now int64) error {
 	s := t.session
 	s.mu.Lock()
 	if t.ended != 0 || s.over {

@@ -1,6 +1,7 @@
 // Package spec is what cg and its packages for sessions (Python, Java, Go) must
 // agree on, as data: constants.txt, and a table of cases for each rule that all of
-// them have. It imports nothing and computes nothing.
+// them have. Sessions of C and C++ are those of the package for Go. It imports nothing and
+// computes nothing.
 //
 // The tables of cases/ hold the packages, and cg where it has the rule, too:
 //

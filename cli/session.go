@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os/signal"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+
+	codegreen "cg/runtimes/golang/_sdk"
+)
+
+// sessionCommand is the session of a program in C or C++, which codegreen.h starts.
+func sessionCommand() *cli.Command {
+	return &cli.Command{
+		Name:   "session",
+		Hidden: true,
+		Usage:  "measure the tasks of the program that started it (codegreen.h)",
+		Flags: []cli.Flag{
+			&cli.IntFlag{Name: "pid", Usage: "the program is process `PID`"},
+			&cli.StringFlag{Name: "name", Usage: "of the session"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "the `FILE` of the session"},
+			&cli.StringFlag{Name: "format", Value: "auto", Usage: "auto, json, csv or none"},
+			&cli.StringFlag{Name: "language", Usage: "of the program"},
+			&cli.StringFlag{Name: "language-version", Usage: "of the language"},
+			&cli.BoolFlag{Name: "time-series", Usage: "keep the samples of every task"},
+			&cli.BoolFlag{Name: "alone", Usage: "do not warn of other sessions"},
+			&cli.IntFlag{Name: "buffer", Usage: "`N` samples that cg keeps until they are read"},
+			&cli.Int64Flag{Name: "interval-us", Usage: "time between two samples"},
+		},
+		Action: runSession,
+	}
+}
+
+// sessionOptions are those of the package for Go, whose rules the session has.
+func sessionOptions(c *cli.Context) []codegreen.Option {
+	options := []codegreen.Option{codegreen.WithoutSignals(), codegreen.Output(c.String("output")),
+		codegreen.Format(c.String("format")), codegreen.Buffer(c.Int("buffer")),
+		codegreen.SampleInterval(time.Duration(c.Int64("interval-us")) * time.Microsecond),
+		codegreen.OfProgram(codegreen.Program{PID: c.Int("pid"), Language: c.String("language"),
+			Version: c.String("language-version")})}
+	if c.Bool("time-series") {
+		options = append(options, codegreen.TimeSeries())
+	}
+	if c.Bool("alone") {
+		options = append(options, codegreen.WithoutConcurrentWarning())
+	}
+	return options
+}
+
+// runSession talks with the program by the socket that is its standard input (docs/session.md): each
+// message is one packet, so threads of the program need no lock.
+func runSession(c *cli.Context) error {
+	kind, err := unix.GetsockoptInt(0, unix.SOL_SOCKET, unix.SO_TYPE)
+	if err != nil || kind != unix.SOCK_SEQPACKET || c.Args().Present() {
+		return fail(statusUsage, "session: it is started by programs that include codegreen.h (cg sdk c DIR)")
+	}
+	gone, err := unix.PidfdOpen(c.Int("pid"), 0)
+	if err != nil {
+		return fail(statusFailure, "session: --pid: process %d: %w", c.Int("pid"), err)
+	}
+	defer unix.Close(gone)
+	// They are the program's to answer; the session ends when the program does.
+	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGPIPE, unix.SIGTTOU)
+	s, err := codegreen.Start(c.String("name"), sessionOptions(c)...)
+	if err != nil {
+		answer("refused " + strings.TrimPrefix(err.Error(), "codegreen: "))
+		return nil
+	}
+	answer("ready " + s.File())
+	talk := &conversation{session: s, tasks: map[int64]*codegreen.Task{}}
+	if !talk.hear(gone) {
+		s.Died()
+	}
+	if err := s.Close(); err != nil {
+		answer("failed")
+		return nil // there was a warning of it
+	}
+	answer("closed")
+	return nil
+}
+
+// answer sends a message. A program that is gone hears none.
+func answer(text string) { unix.Sendto(0, []byte(text), unix.MSG_NOSIGNAL, nil) }
+
+// conversation is what a program tells of its tasks, by their numbers.
+type conversation struct {
+	session *codegreen.Session
+	tasks   map[int64]*codegreen.Task
+}
+
+// hear takes messages until the program stops the session, which it reports, or is gone.
+func (t *conversation) hear(gone int) (stopped bool) {
+	message := make([]byte, 1<<16)
+	for {
+		both := []unix.PollFd{{Fd: 0, Events: unix.POLLIN}, {Fd: int32(gone), Events: unix.POLLIN}}
+		if _, err := unix.Poll(both, -1); err != nil {
+			if errors.Is(err, unix.EINTR) {
+				continue
+			}
+			return false
+		}
+		if both[0].Revents == 0 { // nothing is left of what it said
+			return false
+		}
+		n, err := unix.Read(0, message)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if n <= 0 || err != nil {
+			return false
+		}
+		if string(message[:n]) == "stop" {
+			return true
+		}
+		t.take(string(message[:n]))
+	}
+}
+
+// take takes a message: "begin NUMBER PARENT THREAD NS NAME", "end NUMBER NS" or "energy NUMBER", which
+// is answered with "energy UJ LO HI PROGRAM", where -1 stands for what is not known.
+func (t *conversation) take(message string) {
+	words := strings.SplitN(message, " ", 6)
+	var of [5]int64
+	for i := 1; i < min(len(words), 5); i++ {
+		of[i], _ = strconv.ParseInt(words[i], 10, 64)
+	}
+	task := t.tasks[of[1]]
+	switch {
+	case words[0] == "begin" && len(words) == 6:
+		name := strings.ToValidUTF8(words[5], "\uFFFD")
+		t.tasks[of[1]] = t.session.TaskAt(t.tasks[of[2]], name, int(of[3]), of[4])
+	case words[0] == "end" && task != nil:
+		task.EndAt(of[2]) // the program has seen that nothing is open inside
+	case words[0] == "energy":
+		text := "energy -1 -1 -1 -1"
+		if total, lo, hi, program, ok := task.Energy(); ok {
+			text = fmt.Sprintf("energy %d %d %d %d", total, lo, hi, program)
+		}
+		answer(text)
+	}
+}
