@@ -73,17 +73,22 @@ var checks = map[string]func(string) error{
 	"benchmark.intensity": between(1, 100),
 	"monitor.interval":    func(s string) error { _, err := monitorInterval(s); return err },
 	"rotate":              func(s string) error { _, err := jsonl.ParseRotation(s); return err },
-	"gate.metric":         oneOf(gate.Metrics()...),
-	"gate.threshold":      func(s string) error { _, err := perCent(s); return err },
-	"gate.inconclusive":   oneOf("fail", "warn", "pass"),
-	"gate.batch":          func(s string) error { _, err := batch(s); return err },
-	"max-time":            checkTime,
-	"log-level":           func(s string) error { _, err := logLevel(s); return err },
-	"grid-zone":           checkRate(func(s *footprint.Settings, text string) { s.Zone = text }),
-	"grid-intensity":      checkRate(func(s *footprint.Settings, text string) { s.Intensity = text }),
-	"pue":                 checkRate(func(s *footprint.Settings, text string) { s.PUE = text }),
-	"embodied":            checkRate(func(s *footprint.Settings, text string) { s.Embodied = text }),
-	"price":               checkRate(func(s *footprint.Settings, text string) { s.Price = text }),
+	"gate.metric": func(s string) error {
+		if whole, _ := gate.Metric(s).Of(); whole.IsEnergy() {
+			s = string(whole)
+		}
+		return oneOf(gate.Metrics()...)(s)
+	},
+	"gate.threshold":    func(s string) error { _, err := perCent(s); return err },
+	"gate.inconclusive": oneOf("fail", "warn", "pass"),
+	"gate.batch":        func(s string) error { _, err := batch(s); return err },
+	"max-time":          checkTime,
+	"log-level":         func(s string) error { _, err := logLevel(s); return err },
+	"grid-zone":         checkRate(func(s *footprint.Settings, text string) { s.Zone = text }),
+	"grid-intensity":    checkRate(func(s *footprint.Settings, text string) { s.Intensity = text }),
+	"pue":               checkRate(func(s *footprint.Settings, text string) { s.PUE = text }),
+	"embodied":          checkRate(func(s *footprint.Settings, text string) { s.Embodied = text }),
+	"price":             checkRate(func(s *footprint.Settings, text string) { s.Price = text }),
 }
 
 func checkTime(s string) error { _, err := duration(s); return err }

@@ -20,12 +20,12 @@ import (
 
 	"cg/gate"
 	"cg/launcher"
-	"cg/near"
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/report"
 	"cg/report/verdict"
 	"cg/shown"
+	"cg/work"
 )
 
 func gateCommand() *cli.Command {
@@ -61,7 +61,9 @@ CMD cannot be run, or is not found; 128+n signal n ended cg.`,
 			&cli.StringFlag{Name: "save", Usage: "save the measurements of head to `FILE`, for --base"},
 			&cli.StringFlag{Name: "metric",
 				Usage: "compare `WHICH`: energy (the machine's), cpu-energy (the command's share), cpu-time or " +
-					"instructions; default: energy where there is a counter, else cpu-energy"},
+					"instructions; default: energy where there is a counter, else cpu-energy; energy/NAME or " +
+					"cpu-energy/NAME for a unit of --per"},
+			perFlag(),
 			&cli.StringFlag{Name: "threshold",
 				Usage: "the smallest change that matters, in `PERCENT`; default: 5, of instructions 0.5"},
 			&cli.IntFlag{Name: "max-pairs", Value: 30, Usage: "stop after `N` pairs"},
@@ -234,6 +236,7 @@ type check struct {
 	repository   *gate.Repository
 	parts        []string // our own files, until they have their names
 	trees        [2]tree
+	per          []work.Pattern
 	callgrind    *gate.Callgrind
 	counter      *account.Instructions
 	last         *report.Run // of head
@@ -270,13 +273,8 @@ func checkOptions(c *cli.Context) (*check, error) {
 	}
 	p := &k.plan
 	p.Alpha, p.MaxPairs, p.Warmup, p.Functions = 0.05, c.Int("max-pairs"), c.Int("warmup"), k.functions
-	if metric := c.String("metric"); metric != "" {
-		if !slices.Contains(gate.Metrics(), metric) {
-			return nil,
-				fail(statusUsage, "--metric: %q is not known: %s", metric,
-					near.Or(metric, gate.Metrics(), "use "+strings.Join(gate.Metrics(), ", ")))
-		}
-		p.Metric = gate.Metric(metric)
+	if err := k.metricOf(c); err != nil {
+		return nil, err
 	}
 	if p.Threshold, err = perCent(c.String("threshold")); err != nil {
 		return nil, fail(statusUsage, "--threshold: %w", err)
@@ -334,7 +332,9 @@ func (k *check) instruments() error {
 			return fail(statusUsage, "--metric: %s has %s, which cannot be compared with %s", k.base, k.stored.Metric,
 				p.Metric)
 		}
-		p.Metric = gate.Metric(k.stored.Metric)
+		if p.Metric = gate.Metric(k.stored.Metric); strings.Contains(k.stored.Metric, "/") && len(k.per) == 0 {
+			return fail(statusUsage, "--base: %s has %s: give that with --metric, and --per", k.base, p.Metric)
+		}
 		if k.stored.Batch > 1 && k.functions {
 			return fail(statusUsage, "--functions: %s was measured in batches of %d: save it anew with --functions",
 				k.base, k.stored.Batch)
@@ -375,7 +375,7 @@ func (k *check) instruments() error {
 			return fail(statusSelf, "--metric instructions: %w", err)
 		}
 	case p.Metric == gate.CPUTime: // its clock has no steps to speak of
-	case counted || p.Metric == gate.Energy:
+	case counted || strings.HasPrefix(string(p.Metric), string(gate.Energy)):
 		p.MinDuration = leastPeriods * period
 	default: // an estimate of the command's own processor time, which is known exactly
 		p.MinDuration = 2 * period
@@ -581,6 +581,7 @@ func writeGate(c *cli.Context, outs map[string]*output, g *verdict.Check) error 
 // refused gives what stopped a check its status.
 func (k *check) refused(err error) error {
 	k.tell("")
+	err = k.withoutBatch(err)
 	var never *gate.NeverRan
 	var f *failure
 	var l *launcher.Error

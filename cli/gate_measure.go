@@ -65,13 +65,21 @@ func (k *check) plain(ctx context.Context, side gate.Side, runs int) (gate.Sampl
 		return gate.Sample{}, err
 	}
 	s := gate.Sample{EnergyJ: energyOf(run), Seconds: seconds(run)}
-	switch k.plan.Metric {
+	whole, unit := k.plan.Metric.Of()
+	switch whole {
 	case gate.Energy:
 		s.Value = known(run, run.Totals.EnergyJ)
 	case gate.CPUEnergy:
 		s.Value = s.EnergyJ
 	case gate.CPUTime:
 		s.Value = run.Process.UserS + run.Process.SystemS
+	}
+	if unit != "" {
+		n, err := k.count(side)
+		if err != nil {
+			return s, err
+		}
+		s.Value /= n
 	}
 	if why := run.WhyNotKnown(); math.IsNaN(s.Value) && why != "" {
 		return s, fail(statusSelf, "%s: the energy is not known, so nothing can be compared: %s", k.named(side), why)
@@ -219,7 +227,7 @@ func (k *check) quiet(command *launcher.Cmd) (done func(), err error) {
 	if err != nil {
 		return nil, fail(statusSelf, "%w", err)
 	}
-	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	null, err := k.printed()
 	if err != nil {
 		in.Close()
 		return nil, fail(statusSelf, "%w", err)

@@ -75,10 +75,7 @@ run, or is not found; 2 usage.`,
 			&cli.Float64Flag{Name: "budget",
 				Usage: "fail if a run takes more than `JOULES` (if the lower end of the mean's interval is above; " +
 					"of one run or two, which have no interval, if the mean is)"},
-			&cli.GenericFlag{Name: "per", Value: &texts{},
-				Usage: "count units of work in the command's output: `PATTERN` is a regular expression with one " +
-					"group, 'tokens: (?P<token>\\d+)', or json:token=.usage.total_tokens; sum:, last: and count: " +
-					"in front are for several matches"},
+			perFlag(),
 			&cli.BoolFlag{Name: "ignore-failure", Usage: "go on when the command fails"},
 			&cli.BoolFlag{Name: "show-output", Usage: "let the command's output through"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"},

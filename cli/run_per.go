@@ -36,6 +36,13 @@ func (t *texts) Serialize() string { return sameTexts }
 
 func textsOf(c *cli.Context, flag string) []string { return *c.Generic(flag).(*texts) }
 
+func perFlag() cli.Flag {
+	return &cli.GenericFlag{Name: "per", Value: &texts{},
+		Usage: "count units of work in the command's output: `PATTERN` is a regular expression with one " +
+			"group, 'tokens: (?P<token>\\d+)', or json:token=.usage.total_tokens; sum:, last: and count: " +
+			"in front are for several matches"}
+}
+
 // units are what is counted of each command.
 func (s *series) units() (units []repeated.Unit) {
 	for _, p := range s.per {

@@ -10,6 +10,7 @@ package gate
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"cg/statistics"
@@ -51,8 +52,23 @@ func (m Metric) Threshold() float64 {
 
 // Unit is that of the metric.
 func (m Metric) Unit() string {
-	return map[Metric]string{Energy: "J", CPUEnergy: "J", CPUTime: "s", Instructions: "instructions"}[m]
+	whole, of := m.Of()
+	unit := map[Metric]string{Energy: "J", CPUEnergy: "J", CPUTime: "s", Instructions: "instructions"}[whole]
+	if of != "" {
+		unit += "/" + of
+	}
+	return unit
 }
+
+// Of is the metric of a run, and the unit of its work that the metric is for: energy/token is the energy of a
+// run by the tokens of that run. The unit is "" where it is for the run.
+func (m Metric) Of() (whole Metric, unit string) {
+	name, unit, _ := strings.Cut(string(m), "/")
+	return Metric(name), unit
+}
+
+// IsEnergy reports whether it is the energy of a run.
+func (m Metric) IsEnergy() bool { return m == Energy || m == CPUEnergy }
 
 // Sample is one measurement of a side: of a batch of runs. What is not known is
 // NaN.

@@ -406,7 +406,7 @@ func (c *Result) totals(sides [2]*sideRuns, threshold float64) {
 		add("domains."+id, "domain "+id, "J", func(r comparedRun) bound { return r.domains[id] })
 	}
 	for _, name := range unitsOfBoth(sides) {
-		add("units."+name, "energy/"+name, "J/"+name, func(r comparedRun) bound { return r.units[name] })
+		add("units."+name, "program/"+name, "J/"+name, func(r comparedRun) bound { return r.units[name] })
 	}
 	one := func(v float64) bound { return bound{value: &v} }
 	add("wall_duration_s", "time", "s", func(r comparedRun) bound { return one(r.duration) })

@@ -157,7 +157,7 @@ func (g *Check) Differs(base *Check) []string {
 	say("processor", base.Meta.CPUModel, g.Meta.CPUModel)
 	say("command", base.CommandLine(), g.CommandLine())
 	say("checkpoints", base.Meta.Granularity, g.Meta.Granularity) // which cost, too
-	if g.Metric == string(gate.Energy) || g.Metric == string(gate.CPUEnergy) {
+	if whole, _ := gate.Metric(g.Metric).Of(); whole.IsEnergy() {
 		say("energies", string(base.Backend.Kind), string(g.Backend.Kind))
 		say("sensors", base.Backend.Name, g.Backend.Name)
 	}
@@ -194,6 +194,12 @@ func (g *Check) Value(v *float64) string {
 		return "?"
 	case g.Unit == "J":
 		return g.Joules(v)
+	case strings.HasPrefix(g.Unit, "J/"):
+		mark := ""
+		if g.Backend.Kind == nemb.Estimated {
+			mark = "~"
+		}
+		return figures.Value(v, g.Unit, mark)
 	case g.Unit == "s":
 		return figures.Seconds(*v)
 	case *v >= 1e6:
