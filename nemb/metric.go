@@ -14,7 +14,7 @@ import (
 type Column struct {
 	Scope string // what it is of: gpu0, coretemp-0
 	Name  string // quantity and unit: power_w, temperature_c, gpu_percent
-	Unit  string // of the value: W, C, %, KiB, KiB/s, bytes
+	Unit  string // of the value: W, C, %, MHz, KiB, KiB/s, bytes
 }
 
 // Gauge reads numbers that are no energies. It may be read from one goroutine

@@ -1,7 +1,8 @@
-// Package all holds the sensors of cg, one line for each.
+// Package all holds the sensors and metrics of cg, one line for each.
 package all
 
 import (
+	_ "cg/nemb/cores"
 	_ "cg/nemb/sensor/amdsmi"
 	_ "cg/nemb/sensor/battery"
 	_ "cg/nemb/sensor/estimate"

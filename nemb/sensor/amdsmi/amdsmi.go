@@ -48,6 +48,10 @@ func init() {
 			{"gpu_percent", "%", func(g *gpu) (float64, error) { return g.activity(0) }},
 			{"memory_percent", "%", func(g *gpu) (float64, error) { return g.activity(1) }},
 		}},
+		{"amdsmi-clock", []reading{
+			{"clock_mhz", "MHz", func(g *gpu) (float64, error) { return g.clock(clockOfGraphics) }},
+			{"memory_clock_mhz", "MHz", func(g *gpu) (float64, error) { return g.clock(clockOfMemory) }},
+		}},
 		{"amdsmi-memory", []reading{{"memory_used_bytes", "bytes", (*gpu).memory}}},
 	} {
 		nemb.RegisterMetric(nemb.Metric{Name: m.name, Open: func(root nemb.Root) (nemb.Gauge, error) {

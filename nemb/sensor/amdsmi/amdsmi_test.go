@@ -195,6 +195,7 @@ func TestMetrics(t *testing.T) {
 		{two, "amdsmi-temp", "gpu-amd-0 temperature_c 40 C; gpu-amd-1 temperature_c 41 C", ""},
 		{two + "fail 1 temperature 2\n", "amdsmi-temp", "gpu-amd-0 temperature_c 40 C; gpu-amd-1 temperature_c 61 C", ""},
 		{two, "amdsmi-util", "gpu-amd-0 gpu_percent 90 %; gpu-amd-1 gpu_percent 89 %; gpu-amd-0 memory_percent 30 %; gpu-amd-1 memory_percent 31 %", ""},
+		{two, "amdsmi-clock", "gpu-amd-0 clock_mhz 2100 MHz; gpu-amd-1 clock_mhz 2101 MHz; gpu-amd-0 memory_clock_mhz 1600 MHz; gpu-amd-1 memory_clock_mhz 1600 MHz", ""},
 		{two, "amdsmi-memory", "gpu-amd-0 memory_used_bytes 4.294967296e+09 bytes; gpu-amd-1 memory_used_bytes 4.294967296e+09 bytes", ""},
 		{two + "fail 0 memory 2\n", "amdsmi-memory", "gpu-amd-1 memory_used_bytes 4.294967296e+09 bytes", "absent: amdsmi: gpu-amd-0: memory: the GPU does not tell it"},
 		{two + "fail * power 10\n", "amdsmi-power", "", "denied: amdsmi: gpu-amd-0: power: denied"},

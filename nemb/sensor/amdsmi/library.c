@@ -109,6 +109,13 @@ uint32_t cg_amdsmi_activity(void *gpu, uint32_t *activity) {
 	return f ? f(gpu, activity) : CG_AMDSMI_NO_FUNCTION;
 }
 
+uint32_t cg_amdsmi_clock(void *gpu, int which, uint32_t *info) {
+	typedef uint32_t clock(void *, int, uint32_t *);
+	clock *f = (clock *)find("amdsmi_get_clock_info");
+	memset(info, 0, CG_AMDSMI_CLOCK * sizeof *info);
+	return f ? f(gpu, which, info) : CG_AMDSMI_NO_FUNCTION;
+}
+
 uint32_t cg_amdsmi_memory(void *gpu, uint64_t *bytes) {
 	typedef uint32_t memory(void *, int, uint64_t *);
 	memory *f = (memory *)find("amdsmi_get_gpu_memory_usage");

@@ -293,6 +293,25 @@ func (g *gpu) activity(part int) (float64, error) {
 	return float64(usage[part]), nil
 }
 
+// Clocks (amdsmi_clk_type_t).
+const (
+	clockOfGraphics = 0
+	clockOfMemory   = 4
+)
+
+// clock is the clock of now in MHz, the first field of amdsmi_clk_info_t in each version of the library.
+func (g *gpu) clock(which C.int) (float64, error) {
+	var info [C.CG_AMDSMI_CLOCK]C.uint32_t
+	what := g.id + ": clock"
+	if err := answered(what, C.cg_amdsmi_clock(g.handle, which, &info[0])); err != nil {
+		return math.NaN(), err
+	}
+	if !known(info[0]) {
+		return math.NaN(), &answer{what, notSupported}
+	}
+	return float64(info[0]), nil
+}
+
 // memory is what of the card's memory is in use, in bytes.
 func (g *gpu) memory() (float64, error) {
 	var bytes C.uint64_t

@@ -9,7 +9,7 @@
 enum { CG_AMDSMI_NO_FUNCTION = 0x10000 };
 
 // Lengths of memory for the library's structures, in words of 32 bits: more than any version has.
-enum { CG_AMDSMI_VERSION = 16, CG_AMDSMI_POWER = 128, CG_AMDSMI_ACTIVITY = 64 };
+enum { CG_AMDSMI_VERSION = 16, CG_AMDSMI_POWER = 128, CG_AMDSMI_ACTIVITY = 64, CG_AMDSMI_CLOCK = 64 };
 
 // cg_amdsmi_load loads the library whose functions are called from now on. 0, or why it cannot
 // be loaded.
@@ -25,6 +25,7 @@ uint32_t cg_amdsmi_energy(void *gpu, double *microjoules);
 uint32_t cg_amdsmi_power(void *gpu, uint32_t *power);
 uint32_t cg_amdsmi_temperature(void *gpu, int which, int64_t *value);
 uint32_t cg_amdsmi_activity(void *gpu, uint32_t *activity);
+uint32_t cg_amdsmi_clock(void *gpu, int which, uint32_t *info);
 uint32_t cg_amdsmi_memory(void *gpu, uint64_t *bytes);
 
 #endif

@@ -43,6 +43,8 @@ func init() {
 		{"nvml-power", []gpuReading{{"power_w", "W", instantPower}, {"average_power_w", "W", averagePower}}},
 		{"nvml-temp", []gpuReading{{"temperature_c", "C", gpuTemperature}}},
 		{"nvml-util", []gpuReading{{"gpu_percent", "%", gpuBusy}, {"memory_percent", "%", memoryBusy}}},
+		{"nvml-clock", []gpuReading{{"clock_mhz", "MHz", gpuClock(nvml.CLOCK_GRAPHICS)},
+			{"memory_clock_mhz", "MHz", gpuClock(nvml.CLOCK_MEM)}}},
 		{"nvml-memory", []gpuReading{{"memory_used_bytes", "bytes", memoryUsed}}},
 		{"nvml-nvlink", []gpuReading{
 			{"nvlink_tx_kib", "KiB", nvlink(nvml.FI_DEV_NVLINK_THROUGHPUT_DATA_TX)},
@@ -437,6 +439,13 @@ func gpuTemperature(g *gpu) (float64, error) {
 	return number(g, "temperature", func(d nvml.Device) (uint32, nvml.Return) {
 		return d.GetTemperature(nvml.TEMPERATURE_GPU)
 	}, 1)
+}
+
+// gpuClock reads a clock of a GPU.
+func gpuClock(which nvml.ClockType) func(*gpu) (float64, error) {
+	return func(g *gpu) (float64, error) {
+		return number(g, "clock", func(d nvml.Device) (uint32, nvml.Return) { return d.GetClockInfo(which) }, 1)
+	}
 }
 
 func gpuBusy(g *gpu) (float64, error) {

@@ -319,6 +319,7 @@ func TestNVMLMetrics(t *testing.T) {
 	}{
 		{"nvml-power", "gpu0.power_w=300 W gpu1.power_w=100 W gpu0.average_power_w=300 W gpu1.average_power_w=100 W"},
 		{"nvml-temp", "gpu0.temperature_c=40 C gpu1.temperature_c=41 C"},
+		{"nvml-clock", "gpu0.clock_mhz=1400 MHz gpu1.clock_mhz=1401 MHz gpu0.memory_clock_mhz=5001 MHz gpu1.memory_clock_mhz=5001 MHz"},
 		{"nvml-util", "gpu0.gpu_percent=90 % gpu1.gpu_percent=89 % gpu0.memory_percent=30 % gpu1.memory_percent=31 %"},
 		{"nvml-memory", "gpu0.memory_used_bytes=4294967296 bytes gpu1.memory_used_bytes=4294967296 bytes"},
 		{"nvml-nvlink", "gpu0.nvlink_tx_kib=138000 KiB gpu1.nvlink_tx_kib=138001 KiB gpu0.nvlink_rx_kib=139000 KiB gpu1.nvlink_rx_kib=139001 KiB"},

@@ -8,7 +8,7 @@
 //	average I           GPU I knows its average power alone
 //	fail I FUNCTION N   that function answers N for GPU I, * for all
 //
-// where FUNCTION is init, sockets, energy, power, temperature, hotspot, activity or memory. With
+// where FUNCTION is init, sockets, energy, power, temperature, hotspot, activity, clock or memory. With
 // -DNO_FUNCTION (upper case) the library lacks it. Types and numbers are those of amdsmi.h,
 // written out.
 #define _GNU_SOURCE
@@ -146,6 +146,11 @@ int amdsmi_get_gpu_activity(struct processor *p, uint32_t *usage) {
 	usage[1] = 30 + p->index;
 	usage[2] = 0xFFFF;
 	return conf(p->index, "activity").fail;
+}
+
+int amdsmi_get_clock_info(struct processor *p, int which, uint32_t *info) {
+	info[0] = which ? 1600 : 2100 + p->index;
+	return which == 0 || which == 4 ? conf(p->index, "clock").fail : INVAL;
 }
 
 int amdsmi_get_gpu_memory_usage(struct processor *p, int kind, uint64_t *bytes) {
