@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/checkpoint"
+	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/sampler"
 	"cg/shown"
@@ -27,6 +29,9 @@ func samplerCommand() *cli.Command {
 machine's energy into memory that others can map (nemb/RING.md). It prints a line
 of JSON with the path, and READY when the first sample is there.
 
+With --gauges it reads metrics of cg track that are no energies instead, each second
+or at -p (100ms to 1m).
+
 It ends when its standard input is closed, when process --pid ends, or on SIGTERM,
 and leaves nothing behind. If a sensor hangs it ends 2 s later, with status 125.
 
@@ -39,6 +44,8 @@ Exit status: 0; 1 if nothing can be sampled; 125 cg failed; 2 usage.`,
 			&cli.IntFlag{Name: "buffer", Value: 4096, Usage: "keep the last `N` samples, 16 to 1048576"},
 			&cli.IntFlag{Name: "pid",
 				Usage: "the program is the process tree of `PID`; default: of the process that started cg"},
+			&cli.StringFlag{Name: "gauges", Usage: "read these `METRICS` (" + strings.Join(gaugeNames(), ", ") +
+				"), or all that the machine has: all"},
 			sysrootFlag(),
 		},
 		Action: runSampler,
@@ -53,6 +60,19 @@ type samplerLine struct {
 	CgVersion  string  `json:"cg_version"`
 	IntervalMs float64 `json:"interval_ms"`
 	CPUModel   string  `json:"cpu_model"`
+	// Without tells which of the gauges that were asked for are not read, and why.
+	Without []string `json:"without,omitempty"`
+}
+
+// greet says where the samples are, and that the first is there.
+func greet(line samplerLine, interval time.Duration, root nemb.Root) error {
+	line.Sampler, line.PID, line.CgVersion = 1, os.Getpid(), Version
+	line.IntervalMs, line.CPUModel = float64(interval.Microseconds())/1e3, root.CPU().Name
+	text, err := json.Marshal(line)
+	if err != nil {
+		return err
+	}
+	return put("%s\nREADY\n", shown.Safe(shown.JSON(text)))
 }
 
 func runSampler(c *cli.Context) error {
@@ -88,6 +108,9 @@ func runSampler(c *cli.Context) error {
 	defer close(done)
 	go leave(over, done)
 
+	if c.String("gauges") != "" {
+		return sampleGauges(c, over)
+	}
 	machine, err := openMachine(c.Context, c)
 	if err != nil {
 		return err
@@ -113,14 +136,7 @@ func runSampler(c *cli.Context) error {
 		return fail(statusSelf, "%w", err)
 	}
 	sampler.Poll()
-	line, err := json.Marshal(samplerLine{
-		Sampler: 1, Ring: path, PID: os.Getpid(), CgVersion: Version,
-		IntervalMs: float64(interval.Microseconds()) / 1e3, CPUModel: machine.root.CPU().Name,
-	})
-	if err == nil {
-		err = put("%s\nREADY\n", shown.Safe(shown.JSON(line)))
-	}
-	if err == nil {
+	if err = greet(samplerLine{Ring: path}, interval, machine.root); err == nil {
 		poll(sampler, interval, over)
 	}
 	sampler.Stop()

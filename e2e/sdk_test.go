@@ -49,6 +49,11 @@ type sdkFile struct {
 			IntervalMs *float64 `json:"interval_ms"`
 			Lost       int
 		}
+		Gauges *struct {
+			IntervalMs float64 `json:"interval_ms"`
+			Columns    []struct{ Name, Unit, Metric string }
+			Readings   int
+		}
 	}
 	Tasks  []sdkTask
 	Totals struct {
@@ -60,6 +65,10 @@ type sdkFile struct {
 		Method  string `json:"energy_method"`
 	}
 	Warnings []struct{ Slug, Message string }
+	Gauges   []struct {
+		At     int64 `json:"t_ns"`
+		Values map[string]*float64
+	}
 }
 
 type sdkTask struct {
@@ -78,7 +87,11 @@ type sdkTask struct {
 	Domains   map[string]float64
 	Thread    int
 	Forgotten bool
-	Series    []struct {
+	Gauges    map[string]struct {
+		Mean, Min, Max float64
+		Readings       int
+	}
+	Series []struct {
 		At     int64    `json:"t_ns"`
 		Energy float64  `json:"energy_j"`
 		Power  *float64 `json:"power_w"`
@@ -304,6 +317,7 @@ var sdkScenarios = []struct {
 	{"NamesAreEscaped", sdkNamesAreEscaped},
 	{"SidecarKilled", sdkSidecarKilled},
 	{"Series", func(t *testing.T, p sdkProgram, env []string) { sdkSeries(t, p, env, 5) }},
+	{"Gauges", sdkGauges},
 	{"Degrades", sdkDegrades},
 	{"CSV", sdkCSV},
 	{"formulas in CSV", sdkFormula},
@@ -666,6 +680,118 @@ func sdkSeries(t *testing.T, p sdkProgram, env []string, tries int) {
 	says(t, said, "noise: true")
 	if b, err := os.ReadFile(plot); err != nil || !bytes.Contains(b, []byte("<svg")) {
 		t.Errorf("%v\n%s", err, said)
+	}
+}
+
+// gaugesMachine adds gauges of known figures to the machine of an environment, below a root of its own: the
+// energies are those of the estimate there.
+func gaugesMachine(t *testing.T, env []string) []string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"proc/stat": "cpu  1 1 1 1 1 1 1 1 1 1\n",
+		"sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq": "1000000\n",
+		"sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq": "3000000\n",
+		"sys/class/hwmon/hwmon0/name":                          "coretemp\n",
+		"sys/class/hwmon/hwmon0/temp1_input":                   "45500\n",
+	} {
+		name = filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return append(slices.Clone(env), "CG_SYSROOT="+dir)
+}
+
+func sdkGauges(t *testing.T, p sdkProgram, env []string) {
+	f, said, dir := p.scenario(t, gaugesMachine(t, env), "gauges", nil)
+	if f == nil || f.Meta.Gauges == nil || len(f.Tasks) != 2 {
+		t.Fatalf("%+v\n%s", f, said)
+	}
+	holdsGauges(t, f, filepath.Join(dir, "session.json"))
+	says(t, said, "no name", "period", "use names of metrics of cg track")
+	f, said, _ = p.scenario(t, append(without(env, "CODEGREEN_CG"), "CG_SYSROOT="+t.TempDir()), "gauges", nil)
+	if f == nil || !f.warned("no-gauges") || len(f.Tasks[0].Gauges) != 0 {
+		t.Errorf("no cg: %+v\n%s", f, said)
+	}
+}
+
+// holdsGauges checks the gauges of a session on a machine of gaugesMachine: a task of 0.7 s and one that is short.
+func holdsGauges(t *testing.T, f *sdkFile, path string) {
+	t.Helper()
+	var columns []string
+	for _, c := range f.Meta.Gauges.Columns {
+		columns = append(columns, c.Name+" "+c.Unit+" "+c.Metric)
+	}
+	want := []string{"cpu_busy_percent % cpu-util", "cpu_clock_mhz MHz cpu-clock", "cpu_highest_clock_mhz MHz cpu-clock",
+		"coretemp-0_temp1_c C hwmon"}
+	if !slices.Equal(columns, want) || f.Meta.Gauges.IntervalMs != 100 || f.Meta.Gauges.Readings != len(f.Gauges) {
+		t.Errorf("%q, want %q: %+v", columns, want, f.Meta.Gauges)
+	}
+	long, inside := f.Tasks[0], 0
+	for i, g := range f.Gauges {
+		if i > 0 && g.At <= f.Gauges[i-1].At || g.Values["cpu_busy_percent"] != nil || *g.Values["coretemp-0_temp1_c"] != 45.5 {
+			t.Errorf("reading %d: %+v", i, g)
+		}
+		if g.At >= long.Start && g.At <= long.End {
+			inside++
+		}
+	}
+	for name, value := range map[string]float64{"cpu_clock_mhz": 2000, "cpu_highest_clock_mhz": 3000, "coretemp-0_temp1_c": 45.5} {
+		if g := long.Gauges[name]; g.Mean != value || g.Min != value || g.Max != value || g.Readings != inside || inside == 0 {
+			t.Errorf("%s: %+v, want %v in %d readings", name, g, value, inside)
+		}
+	}
+	if _, is := long.Gauges["cpu_busy_percent"]; is {
+		t.Error("a gauge that was never read has a figure")
+	}
+	if len(f.Tasks[1].Gauges) > 0 && f.Tasks[1].Seconds < 0.01 && !slices.ContainsFunc(f.Gauges, func(g struct {
+		At     int64 `json:"t_ns"`
+		Values map[string]*float64
+	}) bool {
+		return g.At >= f.Tasks[1].Start && g.At <= f.Tasks[1].End
+	}) {
+		t.Errorf("a task without a reading has %+v", f.Tasks[1].Gauges)
+	}
+	if !f.warned("no-gauges") {
+		t.Error("it does not say that there is no nvml-temp")
+	}
+	out, err := exec.Command(filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"), "report", path).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "coretemp-0_temp1_c") {
+		t.Errorf("cg report: %v\n%s", err, out)
+	}
+}
+
+// Python's sessions have the same gauges.
+func TestGaugesOfPythonSessions(t *testing.T) {
+	t.Parallel()
+	const program = `import sys, time
+sys.path.insert(0, sys.argv[1])
+import codegreen
+with codegreen.Session("g", output_file="session.json", record_time_series=True, gauge_interval_ms=100,
+                       gauges=["cpu-util", "cpu-clock", "hwmon", "nvml-temp"]) as s:
+    with s.task("long"):
+        time.sleep(0.7)
+    with s.task("short"):
+        pass
+for wrong in ({"gauges": [""]}, {"gauges": [1]}, {"gauges": "all", "gauge_interval_ms": 99}):
+    try:
+        codegreen.Session("w", **wrong)
+        print("taken", wrong)
+    except ValueError as e:
+        print("refused", e)
+`
+	for _, python := range sessionPythons(t) {
+		cmd := exec.Command(python, "-c", program, mustAbs(t, sdkFolder))
+		cmd.Dir = t.TempDir()
+		cmd.Env = gaugesMachine(t, append(os.Environ(), "CODEGREEN_CG="+filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"),
+			"XDG_RUNTIME_DIR="+t.TempDir()))
+		out, err := cmd.CombinedOutput()
+		if err != nil || strings.Count(string(out), "refused gauge") != 3 {
+			t.Fatalf("%s: %v\n%s", python, err, out)
+		}
+		path := filepath.Join(cmd.Dir, "session.json")
+		holdsGauges(t, readSession(t, path, string(out)), path)
 	}
 }
 

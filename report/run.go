@@ -207,6 +207,8 @@ type Task struct {
 	// Timeseries are the run's samples between the task's start and end, where that was
 	// asked for (Meta.Timeseries).
 	Timeseries []Sample `json:"timeseries,omitempty"`
+	// Gauges is what gauges showed during a task of a session, by name, where it recorded them.
+	Gauges map[string]Gauge `json:"gauges,omitempty"`
 	Provenance
 	*ProgramShare `schema:"optional"`
 

@@ -363,3 +363,11 @@ func unseen(k []nemb.Knot, from, to float64, period time.Duration) (less, more f
 	add(j, k[j-1].At, to)
 	return less, more
 }
+
+// Gauge is what a gauge showed during a task, in its own unit.
+type Gauge struct {
+	Mean     float64 `json:"mean"`
+	Min      float64 `json:"min"`
+	Max      float64 `json:"max"`
+	Readings int     `json:"readings"`
+}

@@ -149,19 +149,7 @@ func newRing(domains []nemb.Domain, clock checkpoint.Clock, interval time.Durati
 	room := len(text) + divisionRoom + domainRoom*n
 	r.at = r.about + (room+8)/8*8 // a zero byte at least
 	size := r.at + slots*r.stride
-	if r.fd, err = unix.MemfdCreate(ringName, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING); err != nil {
-		return nil, fmt.Errorf("sample ring: %w", err)
-	}
-	if err = unix.Ftruncate(r.fd, int64(size)); err == nil {
-		r.memory, err = unix.Mmap(r.fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	}
-	if err == nil {
-		// Since Linux 5.1: nobody maps it for writing after us.
-		_, err = unix.FcntlInt(uintptr(r.fd), unix.F_ADD_SEALS,
-			unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_FUTURE_WRITE|unix.F_SEAL_SEAL)
-	}
-	if err != nil {
-		r.close()
+	if r.fd, r.memory, err = shared(ringName, size); err != nil {
 		return nil, fmt.Errorf("sample ring: %w", err)
 	}
 	m := r.memory

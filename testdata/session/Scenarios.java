@@ -215,6 +215,16 @@ public class Scenarios {
                 }
                 break;
             }
+            case "gauges": {
+                Session.Builder b = named().gauges("cpu-util", "cpu-clock", "hwmon", "nvml-temp").gaugeInterval(Duration.ofMillis(100)).recordTimeSeries(true);
+                try (Session s = b.start()) {
+                    s.task("long", () -> sleep(700));
+                    s.task("short").close();
+                }
+                told("no name", () -> named().gauges(""));
+                told("period", () -> named().gaugeInterval(Duration.ofMillis(99)));
+                break;
+            }
             case "series": {
                 try (Session s = named().recordTimeSeries(true).sampleInterval(Duration.ofMillis(2)).bufferSamples(1000).start()) {
                     Task t = s.task("long");

@@ -2,6 +2,10 @@ package text
 
 import (
 	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	"cg/report"
@@ -42,6 +46,7 @@ func (p *printer) session(r *report.Run) {
 			{"time", 0, func(t report.Task) string { return figures.Seconds(t.DurationS) }},
 			{"method", 100, func(t report.Task) string { return t.Method }},
 		}...))
+	p.gauges(r.Tasks[1:])
 	p.line("")
 	if s := r.Sampler; s.Samples > 0 {
 		p.note(dim, "sampler", fmt.Sprintf("%s: %s samples, one each %g ms; %d lost, %d gaps", s.Mechanism,
@@ -50,4 +55,29 @@ func (p *printer) session(r *report.Run) {
 	for _, w := range r.Warnings {
 		p.note(yellow, w.Slug, w.Message)
 	}
+}
+
+// gauges shows what gauges showed during tasks.
+func (p *printer) gauges(tasks []report.Task) {
+	type row struct {
+		task, name string
+		report.Gauge
+	}
+	var rows []row
+	for _, t := range tasks {
+		for _, name := range slices.Sorted(maps.Keys(t.Gauges)) {
+			rows = append(rows, row{strings.Repeat("  ", t.Depth-1) + t.Name, name, t.Gauges[name]})
+		}
+	}
+	if len(rows) == 0 {
+		return
+	}
+	short := func(v float64) string { return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64) }
+	table(p, "task", rows, func(r row) string { return r.task }, []column[row]{
+		{"gauge", 0, func(r row) string { return r.name }},
+		{"mean", 0, func(r row) string { return short(r.Mean) }},
+		{"least", 72, func(r row) string { return short(r.Min) }},
+		{"most", 0, func(r row) string { return short(r.Max) }},
+		{"readings", 90, func(r row) string { return figures.Count(uint64(max(r.Readings, 0))) }},
+	})
 }

@@ -44,6 +44,8 @@ type config struct {
 	signals    bool
 	warn       func(slug, message string)
 	about      func(*meta) // changes what the file says of the program; nil where that is this process
+	gaugeNames []string
+	period     time.Duration // of gauges
 }
 
 // Option is a setting of a session.
@@ -67,6 +69,12 @@ func SampleInterval(d time.Duration) Option { return func(c *config) { c.interva
 // Buffer is how many samples cg keeps until they are read, 16 to 1048576.
 func Buffer(samples int) Option { return func(c *config) { c.buffer = samples } }
 
+// Gauges records what cg reads besides energies: names of metrics of cg track, such as nvml-temp, or all.
+func Gauges(names ...string) Option { return func(c *config) { c.gaugeNames = names } }
+
+// GaugeInterval is the time between two readings of gauges, 100ms to 1m; 1s without it.
+func GaugeInterval(d time.Duration) Option { return func(c *config) { c.period = d } }
+
 // WithoutConcurrentWarning does not warn of other processes that have a session:
 // counters are the machine's, and each session has the other's energy.
 func WithoutConcurrentWarning() Option { return func(c *config) { c.neighbours = false } }
@@ -89,7 +97,7 @@ func (c *config) check() error {
 	if c.buffer != 0 && (c.buffer < bufferLeast || c.buffer > bufferMost) {
 		return fmt.Errorf("codegreen: buffer of %d samples: use 16 to 1048576", c.buffer)
 	}
-	return nil
+	return checkGauges(c.gaugeNames, c.period)
 }
 
 // active is the session of this process, and finished how many wrote to the name
@@ -107,9 +115,8 @@ var ErrActive = errors.New("codegreen: a session is active in this process alrea
 // is active and where an option means nothing. Methods of a nil session do
 // nothing. Whatever else fails is a warning.
 func Start(name string, options ...Option) (*Session, error) {
-	c := config{format: "auto", save: true, neighbours: true, signals: true, warn: func(_, message string) {
-		fmt.Fprintln(os.Stderr, "codegreen: "+plain(message))
-	}}
+	c := config{format: "auto", save: true, neighbours: true, signals: true, period: gaugePeriodNs}
+	c.warn = func(_, message string) { fmt.Fprintln(os.Stderr, "codegreen: "+plain(message)) }
 	for _, o := range options {
 		o(&c)
 	}

@@ -136,6 +136,12 @@ func (s *Session) json(w io.Writer) error {
 		put("],\"noise\":", r.noises[i])
 		put("}")
 	}
+	if s.gauges != nil && s.record {
+		put("],\n\"gauges\": [")
+		for n := range s.gauges.times {
+			put(strings.Repeat(",", min(n, 1))+"\n", s.gauges.reading(n))
+		}
+	}
 	s.mu.Lock()
 	words := slices.Clone(s.words)
 	s.mu.Unlock()

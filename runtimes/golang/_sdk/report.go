@@ -68,6 +68,7 @@ type meta struct {
 	Topology       any               `json:"domain_topology"`
 	Timeseries     timeSeriesMeta    `json:"timeseries"`
 	Sampler        samplerMeta       `json:"sampler"`
+	Gauges         *gaugesMeta       `json:"gauges,omitempty"`
 }
 
 // provenance stands beside an energy.
@@ -105,6 +106,7 @@ type taskEntry struct {
 	Powers      map[string]float64 `json:"domains_power_w"`
 	Thread      int                `json:"thread"`
 	Forgotten   bool               `json:"forgotten"`
+	Gauges      *map[string]Gauge  `json:"gauges,omitempty"` // nil without any in the session
 }
 
 type totals struct {
@@ -151,6 +153,7 @@ func (s *Session) joules(micro int64) *float64 { return number(float64(micro) / 
 // report makes it, s.data being locked.
 func (s *Session) report() *report {
 	r := &report{}
+	s.gauges.read()
 	for _, t := range s.Tasks() {
 		if t.resolved {
 			r.done = append(r.done, t)
@@ -180,6 +183,10 @@ func (s *Session) entry(t *Task) taskEntry {
 		Name: t.name, Depth: t.depth, Duration: seconds, Thread: t.thread, Forgotten: t.forgotten,
 		StartedAt: s.wall(t.started), EndedAt: s.wall(t.ended), StartedMono: t.started, EndedMono: t.ended,
 		Domains: map[string]float64{}, Powers: map[string]float64{}, provenance: s.provenance(t.energy),
+	}
+	if s.gauges != nil {
+		within := s.gauges.within(t.started, t.ended)
+		e.Gauges = &within
 	}
 	if t.parent != nil {
 		e.Parent = &t.parent.name
@@ -358,6 +365,7 @@ func (s *Session) describe(r *report) {
 		OutlierMethod: outlierMethod, TimestampForm: timestampFormat, Topology: s.topology(),
 		Timeseries: timeSeriesMeta{s.record, schemaVersion, sampleKeys, sampleClock, true},
 		Sampler:    samplerMeta{s.source.via, r.totals.IntervalMs, s.samples.count, s.source.lost(), s.samples.gaps},
+		Gauges:     s.gauges.meta(),
 	}
 	m.Hostname, _ = os.Hostname()
 	m.Cwd, _ = os.Getwd()

@@ -37,6 +37,7 @@ type Session struct {
 	data        sync.Mutex
 	source      *source
 	samples     *samples
+	gauges      *gauges         // nil where none are asked for
 	stopped     int64           // 0 while it goes on
 	still       int64           // time of the last sample of a sampler that was waited for in vain, else -1
 	saidUnknown map[string]bool // slugs
@@ -65,6 +66,12 @@ func (s *Session) start() {
 		s.samples.division = s.source.ring.division
 	}
 	s.source.read(s.samples)
+	if len(s.gaugeNames) > 0 {
+		var without string
+		if s.gauges, without = openGauges(s.source.cg, s.gaugeNames, s.period); without != "" {
+			s.note("no-gauges", without)
+		}
+	}
 	if others := meet(true); len(others) > 0 && s.neighbours {
 		s.note("concurrent", "another session is active on this machine (process "+firstFive(others)+
 			"): counters are the machine's, and each session has the other's energy")
@@ -75,7 +82,7 @@ func (s *Session) start() {
 	s.mono, s.began = monotonic(), time.Now()
 	s.source.edge()
 	s.woken = make(chan struct{})
-	if len(s.source.domains) > 0 {
+	if len(s.source.domains) > 0 || s.gauges != nil {
 		s.drained.Add(1)
 		go s.drain()
 	}
@@ -112,6 +119,7 @@ func (s *Session) Close() error {
 	s.abandon()
 	s.settle(true)
 	s.source.read(s.samples)
+	s.gauges.close()
 	s.mu.Lock()
 	s.over = true
 	s.mu.Unlock()
@@ -272,6 +280,7 @@ func (s *Session) drain() {
 			return
 		}
 		s.source.read(s.samples)
+		s.gauges.read()
 		fill := s.source.fill()
 		switch {
 		case fill > drainFullPart:

@@ -145,10 +145,27 @@ func startSidecar(cg string, interval time.Duration, buffer int) (*source, error
 	if buffer == 0 {
 		buffer = sidecarSlots
 	}
-	args := []string{"sampler", "--pid", strconv.Itoa(os.Getpid()), "--buffer", strconv.Itoa(buffer)}
+	flags := []string{"--buffer", strconv.Itoa(buffer)}
 	if interval > 0 {
-		args = append(args, "-p", fmt.Sprintf("%dus", interval.Microseconds()))
+		flags = append(flags, "-p", fmt.Sprintf("%dus", interval.Microseconds()))
 	}
+	line, stop, err := startHelper(cg, flags...)
+	if err != nil {
+		return nil, err
+	}
+	r, err := openRing(line.Ring)
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	s := ofRing("sidecar", r, cg)
+	s.cgVersion, s.cpuModel, s.stop = line.CgVersion, line.CPUModel, stop
+	return s, nil
+}
+
+// startHelper starts a cg sampler, and gives what it says of itself, and what ends it.
+func startHelper(cg string, flags ...string) (line greeting, stop func(), err error) {
+	args := append([]string{"sampler", "--pid", strconv.Itoa(os.Getpid())}, flags...)
 	var files []*os.File
 	pipe := func() (r, w *os.File) {
 		r, w, err := os.Pipe()
@@ -167,13 +184,13 @@ func startSidecar(cg string, interval time.Duration, buffer int) (*source, error
 	}
 	if len(files) < 6 {
 		closeAll()
-		return nil, errors.New("cg sampler: no more files can be opened")
+		return line, nil, errors.New("cg sampler: no more files can be opened")
 	}
 	c := exec.Command(cg, args...)
 	c.Stdin, c.Stdout, c.Stderr, c.SysProcAttr = inRead, outWrite, saidWrite, apart()
 	if err := c.Start(); err != nil {
 		closeAll()
-		return nil, err
+		return line, nil, err
 	}
 	inRead.Close()
 	outWrite.Close()
@@ -183,7 +200,7 @@ func startSidecar(cg string, interval time.Duration, buffer int) (*source, error
 		c.Wait()
 		close(gone)
 	}()
-	stop := func() {
+	stop = func() {
 		in.Close()
 		select {
 		case <-gone:
@@ -191,19 +208,13 @@ func startSidecar(cg string, interval time.Duration, buffer int) (*source, error
 		}
 		out.Close()
 	}
-	line, err := hear(out, said)
+	line, err = hear(out, said)
 	said.Close()
-	var r *ring
-	if err == nil {
-		r, err = openRing(line.Ring)
-	}
 	if err != nil {
 		stop()
-		return nil, err
+		return line, nil, err
 	}
-	s := ofRing("sidecar", r, cg)
-	s.cgVersion, s.cpuModel, s.stop = line.CgVersion, line.CPUModel, stop
-	return s, nil
+	return line, stop, nil
 }
 
 // greeting is what cg sampler says first.
@@ -212,6 +223,8 @@ type greeting struct {
 	Ring      string `json:"ring"`
 	CgVersion string `json:"cg_version"`
 	CPUModel  string `json:"cpu_model"`
+
+	Without []string `json:"without"` // gauges that are not read, and why
 }
 
 // hear waits for READY, for readyNs. What answers otherwise is no cg.

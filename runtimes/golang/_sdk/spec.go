@@ -25,6 +25,29 @@ const ringSlots = 4096
 
 const sidecarSlots = 16384
 
+// Rows of gauges (nemb/RING.md): first bytes, version, bytes before the JSON, words of a slot before the values,
+// offsets of the words that say that it has ended and how many rows there ever were, and slots.
+const gaugeMagic = "CGGAUGES"
+
+const gaugeVersion = 1
+
+const gaugeHeaderBytes = 56
+
+const gaugeFixedWords = 2
+
+const gaugeEndedOffset = 40
+
+const gaugeHeadOffset = 48
+
+const gaugeSlots = 4096
+
+// The period of gauges: of a session that names none, the shortest, and the longest.
+const gaugePeriodNs = 1000000000
+
+const gaugeLeastNs = 100000000
+
+const gaugeMostNs = 60000000000
+
 // Flags of a sample: a gap before it, a reading that failed.
 const flagGap = 1
 
@@ -223,8 +246,8 @@ const formulaStarts = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
 // Names of warnings.
 var slugs = []string{
 	"no-backend", "sensor-failed", "sensor-suspect", "sampler-ended", "energy-unknown",
-	"gpu-unattributed", "share-unknown", "samples-lost", "buffer-full", "concurrent", "high-noise",
-	"samples-missing", "forgotten", "not-written", "no-plot", "failed",
+	"gpu-unattributed", "share-unknown", "samples-lost", "buffer-full", "concurrent", "no-gauges",
+	"high-noise", "samples-missing", "forgotten", "not-written", "no-plot", "failed",
 }
 
 // Requests that are told to cg monitor (docs/monitor.md): the variable that names its socket, and characters of a

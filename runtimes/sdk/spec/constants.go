@@ -23,6 +23,29 @@ const RingHeadOffset = 56
 // Slots of a run's ring, and of a sidecar's unless the session says otherwise.
 const RingSlots = 4096
 
+// Rows of gauges (nemb/RING.md): first bytes, version, bytes before the JSON, words of a slot before the values,
+// offsets of the words that say that it has ended and how many rows there ever were, and slots.
+const GaugeMagic = "CGGAUGES"
+
+const GaugeVersion = 1
+
+const GaugeHeaderBytes = 56
+
+const GaugeFixedWords = 2
+
+const GaugeEndedOffset = 40
+
+const GaugeHeadOffset = 48
+
+const GaugeSlots = 4096
+
+// The period of gauges: of a session that names none, the shortest, and the longest.
+const GaugePeriodNs = 1000000000
+
+const GaugeLeastNs = 100000000
+
+const GaugeMostNs = 60000000000
+
 // Flags of a sample: a gap before it, a reading that failed.
 const FlagGap = 1
 
@@ -135,6 +158,6 @@ const SampleClock = "clock_monotonic"
 // Names of warnings.
 var Slugs = []string{
 	"no-backend", "sensor-failed", "sensor-suspect", "sampler-ended", "energy-unknown",
-	"gpu-unattributed", "share-unknown", "samples-lost", "buffer-full", "concurrent", "high-noise",
-	"samples-missing", "forgotten", "not-written", "no-plot", "failed",
+	"gpu-unattributed", "share-unknown", "samples-lost", "buffer-full", "concurrent", "no-gauges",
+	"high-noise", "samples-missing", "forgotten", "not-written", "no-plot", "failed",
 }

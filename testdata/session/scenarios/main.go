@@ -171,6 +171,15 @@ func main() {
 		spin(30)
 		t.End()
 		s.Close()
+	case "gauges":
+		s := start(codegreen.Gauges("cpu-util", "cpu-clock", "hwmon", "nvml-temp"), codegreen.GaugeInterval(100*time.Millisecond), codegreen.TimeSeries())
+		s.Do(ctx, "long", func(context.Context) { time.Sleep(700 * time.Millisecond) })
+		s.Do(ctx, "short", func(context.Context) {})
+		s.Close()
+		_, err := codegreen.Start("no name", codegreen.Gauges(""))
+		fmt.Println("no name:", err)
+		_, err = codegreen.Start("period", codegreen.GaugeInterval(99*time.Millisecond))
+		fmt.Println("period:", err)
 	case "series":
 		s := start(codegreen.TimeSeries(), codegreen.SampleInterval(2*time.Millisecond), codegreen.Buffer(1000))
 		in, t := s.Task(ctx, "long")

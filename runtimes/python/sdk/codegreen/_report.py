@@ -167,8 +167,10 @@ def task_of(session, task, noise):
         "started_at_mono_ns": task.started_at_mono_ns, "ended_at_mono_ns": task.ended_at_mono_ns,
         "domains": domains, "domains_power_w": powers(domains, seconds),
         "thread": task.thread, "forgotten": task.forgotten,
-        "timeseries": None, "noise": noise,
     })
+    if session._gauges:
+        out["gauges"] = session._gauges.within(task.started_at_mono_ns, task.ended_at_mono_ns)
+    out.update({"timeseries": None, "noise": noise})
     return out
 
 
@@ -298,6 +300,7 @@ def meta_of(session, done, totals, end):
         cwd = os.getcwd()
     except OSError:
         cwd = ""
+    gauges = {"gauges": session._gauges.meta()} if session._gauges else {}
     return {
         "schema_version": SCHEMA_VERSION, "tool": SESSION_TOOL,
         "codegreen_version": __version__, "cg_version": source.cg_version,
@@ -320,12 +323,15 @@ def meta_of(session, done, totals, end):
                        "sample_keys": SAMPLE_KEYS, "t_ns_clock": SAMPLE_CLOCK, "inclusive_of_children": True},
         "sampler": {"via": source.via, "interval_ms": source.interval_ns / 1e6 if source.domains else None,
                     "samples": session._samples.count, "lost": source.lost, "gaps": session._samples.gaps},
+        **gauges,
     }
 
 
 def report(session):
     """(the report with no samples in it, the tasks that it tells)."""
     end = session._stopped_at or time.monotonic_ns()
+    if session._gauges:
+        session._gauges.read()
     done = [t for t in session._all if t.ended_at_mono_ns is not None]
     for t in done:
         t._resolved()
@@ -364,6 +370,8 @@ def whole(session):
         if session.record_time_series:
             for entry, task in zip(out["tasks"], done):
                 entry["timeseries"] = list(samples_of(session, *session._range(task)))
+            if session._gauges:
+                out["gauges"] = list(session._gauges.series())
     return out
 
 
@@ -390,6 +398,10 @@ def chunks(session):
             yield ("," if begun else "") + "\n" + ",\n".join(some)
             begun = True
         yield '], "noise": %s}' % dump(noise)
+    if session._gauges and session.record_time_series:
+        yield '],\n"gauges": ['
+        for n, reading in enumerate(session._gauges.series()):
+            yield (",\n" if n else "\n") + dump(reading)
     yield '],\n"totals": %s,\n"warnings": %s\n}\n' % (dump(out["totals"]), dump(out["warnings"]))
 
 

@@ -152,36 +152,30 @@ def _readable(fd, until):
     return bool(poll.poll(max(0, until - time.monotonic()) * 1000))
 
 
-class Sidecar(Run):
-    """cg sampler, which this program started.
+class Helper:
+    """cg sampler, which this program started; line is what it says of itself.
 
     It is no child of this program: a program that waits for all its children
     does not wait for it. It ends when the pipe to it is closed.
     """
-    via, last = "sidecar", True
 
-    def __init__(self, cg, interval_ms, buffer):
+    def __init__(self, cg, flags):
         import subprocess
-        command = [cg, "sampler", "--pid", str(os.getpid()), "--buffer", str(buffer)]
-        if interval_ms is not None:
-            command += ["-p", "%dus" % round(interval_ms * 1000)]
+        command = [cg, "sampler", "--pid", str(os.getpid())] + flags
         process = subprocess.Popen(["/bin/sh", "-c", 'exec 3<&0; "$@" <&3 3<&- &', "sh"] + command,
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    start_new_session=True, bufsize=0)
         self.pipe, self.out = process.stdin, process.stdout
         try:
             process.wait()
-            line, ready = self._hear(process.stderr)
+            self.line, ready = self._hear(process.stderr)
             if ready != b"READY":
                 raise ValueError("%s is no cg" % cg)
-            Run.__init__(self, Ring(line["ring"]))
         except BaseException:
-            self.pipe.close()
-            self.out.close()
+            self.abandon()
             raise
         finally:
             process.stderr.close()
-        self.cg, self.cg_version, self.cpu_model = cg, line.get("cg_version"), line.get("cpu_model", "")
 
     def _hear(self, errors):
         heard, until = b"", time.monotonic() + READY_NS * 1e-9
@@ -200,17 +194,17 @@ class Sidecar(Run):
         return line, second
 
     def close(self, patience=5):
-        """Ends the sidecar and waits until it is gone."""
+        """Ends it and waits until it is gone."""
         self.forget()
         try:
             until = time.monotonic() + patience
             while _readable(self.out.fileno(), until):
                 if not os.read(self.out.fileno(), 4096):
                     # It is a child of a program that is process 1 of a container.
-                    while not os.waitpid(self.ring.pid, os.WNOHANG)[0] and time.monotonic() < until:
+                    while not os.waitpid(self.line["pid"], os.WNOHANG)[0] and time.monotonic() < until:
                         time.sleep(0.001)
                     break
-        except (OSError, ValueError):
+        except (OSError, ValueError, KeyError, TypeError):
             pass
         self.out.close()
 
@@ -219,3 +213,31 @@ class Sidecar(Run):
             self.pipe.close()
         except OSError:
             pass
+
+    def abandon(self):
+        self.forget()
+        self.out.close()
+
+
+class Sidecar(Run):
+    """The samples of a cg sampler."""
+    via, last = "sidecar", True
+
+    def __init__(self, cg, interval_ms, buffer):
+        flags = ["--buffer", str(buffer)]
+        if interval_ms is not None:
+            flags += ["-p", "%dus" % round(interval_ms * 1000)]
+        self.helper = Helper(cg, flags)
+        line = self.helper.line
+        try:
+            Run.__init__(self, Ring(line["ring"]))
+        except BaseException:
+            self.helper.abandon()
+            raise
+        self.cg, self.cg_version, self.cpu_model = cg, line.get("cg_version"), line.get("cpu_model", "")
+
+    def close(self, patience=5):
+        self.helper.close(patience)
+
+    def forget(self):
+        self.helper.forget()

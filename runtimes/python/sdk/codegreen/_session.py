@@ -13,9 +13,9 @@ from . import _current, _neighbours, _signals
 from ._choose import open_source
 from ._energy import Samples, Shares, energy_of, no_share
 from ._result import UNKNOWN, Context, Stack, TaskResult, cpu_time
-from ._spec import (AROUND_NS, BUFFER_LEAST, BUFFER_MOST, DRAIN_CALM_PART, DRAIN_CALM_TIMES, DRAIN_FULL_PART,
-                    DRAIN_LEAST_NS, DRAIN_MOST_NS, DRAIN_NS, DRAIN_WARN_PART, FORMATS, INTERVAL_LEAST_NS,
-                    INTERVAL_MOST_NS, PATIENCE_NS, PRUNE_AFTER)
+from ._settings import check, metrics
+from ._spec import (AROUND_NS, DRAIN_CALM_PART, DRAIN_CALM_TIMES, DRAIN_FULL_PART, DRAIN_LEAST_NS, DRAIN_MOST_NS,
+                    DRAIN_NS, DRAIN_WARN_PART, GAUGE_PERIOD_NS, PATIENCE_NS, PRUNE_AFTER)
 
 HURRY = 1         # seconds in which samples are waited for in a signal's handler and at the exit
 
@@ -32,6 +32,7 @@ class Session:
     buffer_samples     samples that cg keeps until they are read
     sample_interval_ms 0.1 to 60000; None is the run's, or cg's setting
     sampling_mode      "fixed"
+    gauges             metrics of cg track that are no energies, or "all", each gauge_interval_ms (100 to 60000)
 
     RuntimeError while another session of this process is active. ValueError for
     a parameter that means nothing. Whatever else fails is a RuntimeWarning.
@@ -39,17 +40,13 @@ class Session:
 
     def __init__(self, name="default", output_file=None, output_format="auto", save_to_file=True,
                  warn_on_concurrent=True, record_time_series=False, buffer_samples=None,
-                 sample_interval_ms=None, sampling_mode="fixed"):
+                 sample_interval_ms=None, sampling_mode="fixed", gauges=None,
+                 gauge_interval_ms=GAUGE_PERIOD_NS / 1e6):
         if _current.session is not None and (_current.session._running or _current.session._ending):
             raise RuntimeError("a session is active in this process already: %r" % _current.session.name)
-        if output_format not in FORMATS:
-            raise ValueError("output_format %r: use auto, json, csv or none" % (output_format,))
-        if sampling_mode != "fixed":
-            raise ValueError("sampling_mode %r: only fixed is there; adaptive is reserved" % (sampling_mode,))
-        if sample_interval_ms is not None and not INTERVAL_LEAST_NS <= sample_interval_ms * 1e6 <= INTERVAL_MOST_NS:
-            raise ValueError("sample_interval_ms %r: use 0.1 to 60000" % (sample_interval_ms,))
-        if buffer_samples is not None and not BUFFER_LEAST <= buffer_samples <= BUFFER_MOST:
-            raise ValueError("buffer_samples %r: use 16 to 1048576" % (buffer_samples,))
+        check(output_format, sampling_mode, sample_interval_ms, buffer_samples)
+        self._gauges, self.gauge_interval_ms = None, gauge_interval_ms
+        self._gauge_names = metrics(gauges, gauge_interval_ms)
         self.name = str(name)
         self.output_format = output_format
         self.save_to_file = bool(save_to_file) and output_format != "none"
@@ -115,6 +112,9 @@ class Session:
         self._edge = self._source.edge if self._source.via == "powercap" else None
         self._samples = Samples(self._source.domains, self._source.division)
         self._source.read(self._samples)
+        if self._gauge_names:
+            from ._gauges import Gauges
+            self._gauges = Gauges(self._gauge_names, self.gauge_interval_ms, self._source.cg, self._note)
         self._woken, self._drain = threading.Event(), None
         self._meet(_neighbours.change(True))
         self._said_unknown, self._still = set(), None
@@ -123,7 +123,7 @@ class Session:
         self._stopped_at = None
         self._source.edge(self._samples)
         _signals.catch()
-        if self._source.domains:
+        if self._source.domains or self._gauges:
             self._drain = threading.Thread(target=self._draining, name="codegreen-drain", daemon=True)
             try:
                 self._drain.start()
@@ -205,6 +205,8 @@ class Session:
                 time.sleep(max(0, max(ends, default=0) + AROUND_NS - monotonic_ns()) * 1e-9)
         finally:
             source.close(patience)
+            if self._gauges:
+                self._gauges.close(patience)
             self._until = 0
         source.read(self._samples)
 
@@ -499,6 +501,8 @@ class Session:
                 if self._dead or not self._running:
                     return
                 self._source.read(self._samples)
+                if self._gauges:
+                    self._gauges.read()
                 fill = self._source.fill
                 if fill > DRAIN_WARN_PART and not warned:
                     warned = True
@@ -577,11 +581,8 @@ class Session:
             if ending:
                 print("codegreen: " + message, file=sys.stderr)
                 continue
-            level, frame = 1, sys._getframe()  # the program's own line
-            while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith(__package__ + "."):
-                level, frame = level + 1, frame.f_back
             try:
-                warnings.warn("codegreen: " + message, RuntimeWarning, stacklevel=level)
+                warnings.warn("codegreen: " + message, RuntimeWarning, stacklevel=_signals.level() - 1)
             except Exception:  # python -W error
                 print("codegreen: " + message, file=sys.stderr)
 

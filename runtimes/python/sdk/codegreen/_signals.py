@@ -186,6 +186,8 @@ def _in_child():
         session._dead, session._running, session._ending = True, False, False
         session._data, session._edges = threading.RLock(), threading.RLock()
         session._source.forget()
+        if session._gauges:
+            session._gauges.forget()
     release()
     _after_fork()  # a signal that came meanwhile meets what was there before the session
 
@@ -193,3 +195,11 @@ def _in_child():
 atexit.register(_exit)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)
+
+
+def level():
+    """How many calls above this one the program's own line is, as warnings count them."""
+    n, frame = 1, sys._getframe()
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith(__package__ + "."):
+        n, frame = n + 1, frame.f_back
+    return n

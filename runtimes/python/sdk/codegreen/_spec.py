@@ -19,6 +19,21 @@ RING_HEAD_OFFSET = 56
 RING_SLOTS = 4096
 SIDECAR_SLOTS = 16384
 
+# Rows of gauges (nemb/RING.md): first bytes, version, bytes before the JSON, words of a slot before the values,
+# offsets of the words that say that it has ended and how many rows there ever were, and slots.
+GAUGE_MAGIC = "CGGAUGES"
+GAUGE_VERSION = 1
+GAUGE_HEADER_BYTES = 56
+GAUGE_FIXED_WORDS = 2
+GAUGE_ENDED_OFFSET = 40
+GAUGE_HEAD_OFFSET = 48
+GAUGE_SLOTS = 4096
+
+# The period of gauges: of a session that names none, the shortest, and the longest.
+GAUGE_PERIOD_NS = 1000000000
+GAUGE_LEAST_NS = 100000000
+GAUGE_MOST_NS = 60000000000
+
 # Flags of a sample: a gap before it, a reading that failed.
 FLAG_GAP = 1
 FLAG_FAILED = 2
@@ -183,8 +198,8 @@ FORMULA_STARTS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
 # Names of warnings.
 SLUGS = [
     "no-backend", "sensor-failed", "sensor-suspect", "sampler-ended", "energy-unknown",
-    "gpu-unattributed", "share-unknown", "samples-lost", "buffer-full", "concurrent", "high-noise",
-    "samples-missing", "forgotten", "not-written", "no-plot", "failed"]
+    "gpu-unattributed", "share-unknown", "samples-lost", "buffer-full", "concurrent", "no-gauges",
+    "high-noise", "samples-missing", "forgotten", "not-written", "no-plot", "failed"]
 
 # Requests that are told to cg monitor (docs/monitor.md): the variable that names its socket, and characters of a
 # name.

@@ -85,7 +85,7 @@ final class SessionFiles {
         Instant began = Instant.EPOCH.plusNanos((long) ((Double) session.get("began_s") * 1e6) * 1000);
         StringWriter out = new StringWriter();
         Output.json(new Measured((String) session.get("name"), (Boolean) session.get("record"),
-            source((Map<?, ?>) of.get("source"), domains), samples, began, whole(session.get("mono_ns")),
+            source((Map<?, ?>) of.get("source"), domains), samples, null, began, whole(session.get("mono_ns")),
             whole(session.get("stopped_ns")), tasks, new Words()), out);
         return out.toString();
     }

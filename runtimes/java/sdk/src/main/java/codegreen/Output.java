@@ -112,6 +112,13 @@ final class Output {
             Json.write(w, r.noises.get(i));
             w.write("}");
         }
+        if (m.gauges() != null && m.record()) {
+            w.write("],\n\"gauges\": [");
+            for (int n = 0; n < m.gauges().readings(); n++) {
+                w.write(n > 0 ? ",\n" : "\n");
+                Json.write(w, m.gauges().reading(n));
+            }
+        }
         w.write("],\n\"totals\": ");
         Json.write(w, r.totals);
         w.write(",\n\"warnings\": ");

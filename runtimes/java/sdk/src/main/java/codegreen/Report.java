@@ -32,6 +32,7 @@ final class Report {
 
     Report(Measured m) {
         this.m = m;
+        if (m.gauges() != null) m.gauges().read();
         for (Task t : m.tasks()) if (t.resolved) done.add(t);
         for (Task t : done) {
             tasks.add(entry(t));
@@ -80,6 +81,7 @@ final class Report {
         out.put("domains_power_w", powers);
         out.put("thread", t.stack.number);
         out.put("forgotten", t.forgotten);
+        if (m.gauges() != null) out.put("gauges", m.gauges().within(t.started, t.ended));
         return out;
     }
 
@@ -248,6 +250,7 @@ final class Report {
         sampler.put("lost", m.source().lost());
         sampler.put("gaps", m.samples().gaps);
         out.put("sampler", sampler);
+        if (m.gauges() != null) out.put("gauges", m.gauges().meta());
         return out;
     }
 

@@ -32,20 +32,7 @@ final class Ring {
 
     /** Maps the ring at a path. IOException or IllegalArgumentException where there is none. */
     Ring(String path) throws IOException {
-        // A pipe would let wait for its writer.
-        if (!Files.isRegularFile(Path.of(path))) throw new IOException(path + ": not a sample ring");
-        boolean interrupted = Thread.interrupted(); // a channel is closed under a thread that is
-        try (FileChannel file = FileChannel.open(Path.of(path), StandardOpenOption.READ)) {
-            long size = file.size();
-            if (size < Spec.RING_HEADER_BYTES || size > Integer.MAX_VALUE) {
-                throw new IOException(path + ": not a sample ring");
-            }
-            memory = file.map(FileChannel.MapMode.READ_ONLY, 0, size).order(ByteOrder.nativeOrder());
-        } catch (UnsupportedOperationException e) {
-            throw new IOException(path + ": " + e.getMessage());
-        } finally {
-            if (interrupted) Thread.currentThread().interrupt();
-        }
+        memory = map(path, Spec.RING_HEADER_BYTES);
         byte[] magic = new byte[8];
         memory.get(0, magic);
         version = memory.getInt(8);
@@ -82,6 +69,22 @@ final class Ring {
         // The last milliseconds tell the power before the first task.
         long kept = Spec.RING_KEPT_BEFORE_NS / Math.max(1, intervalNs) + Spec.RING_KEPT_BEFORE_SLOTS;
         next = Math.max(0, head() - Math.min(slots, kept));
+    }
+
+    /** Maps a file of cg that has that many bytes at least. */
+    static ByteBuffer map(String path, int least) throws IOException {
+        // A pipe would let wait for its writer.
+        if (!Files.isRegularFile(Path.of(path))) throw new IOException(path + ": not a sample ring");
+        boolean interrupted = Thread.interrupted(); // a channel is closed under a thread that is
+        try (FileChannel file = FileChannel.open(Path.of(path), StandardOpenOption.READ)) {
+            long size = file.size();
+            if (size < least || size > Integer.MAX_VALUE) throw new IOException(path + ": not a sample ring");
+            return file.map(FileChannel.MapMode.READ_ONLY, 0, size).order(ByteOrder.nativeOrder());
+        } catch (UnsupportedOperationException e) {
+            throw new IOException(path + ": " + e.getMessage());
+        } finally {
+            if (interrupted) Thread.currentThread().interrupt();
+        }
     }
 
     private String text(int from, int most) {

@@ -45,7 +45,8 @@ public final class Session implements AutoCloseable {
         private String format = "auto";
         private boolean save = true, neighbours = true, record;
         private int buffer;
-        private long intervalNs;
+        private long intervalNs, gaugeNs = Spec.GAUGE_PERIOD_NS;
+        private List<String> gauges = List.of();
         private BiConsumer<String, String> warn =
             (slug, message) -> System.err.println("codegreen: " + Output.plain(message));
 
@@ -97,11 +98,20 @@ public final class Session implements AutoCloseable {
 
         /** Time between two samples, 100 us to a minute; else it is the run's, or cg's. */
         public Builder sampleInterval(Duration interval) {
-            Duration least = Duration.ofNanos(Spec.INTERVAL_LEAST_NS), most = Duration.ofNanos(Spec.INTERVAL_MOST_NS);
-            if (interval.compareTo(least) < 0 || interval.compareTo(most) > 0) {
-                throw new IllegalArgumentException("sampleInterval " + interval + ": use 100 us to a minute");
-            }
-            intervalNs = interval.toNanos();
+            intervalNs = Source.between(interval, Spec.INTERVAL_LEAST_NS, Spec.INTERVAL_MOST_NS, "sampleInterval",
+                "100 us");
+            return this;
+        }
+
+        /** Records what cg reads besides energies: names of metrics of cg track, such as nvml-temp, or all. */
+        public Builder gauges(String... metrics) {
+            gauges = Gauges.names(metrics);
+            return this;
+        }
+
+        /** Time between two readings of gauges, 100 ms to a minute; a second by default. */
+        public Builder gaugeInterval(Duration interval) {
+            gaugeNs = Source.between(interval, Spec.GAUGE_LEAST_NS, Spec.GAUGE_MOST_NS, "gaugeInterval", "100 ms");
             return this;
         }
 
@@ -132,6 +142,7 @@ public final class Session implements AutoCloseable {
     private final Condition woken = data.newCondition();
     final Source source;
     final Samples samples;
+    final Gauges gauges; // null where none are asked for
     long stopped; // 0 while it goes on
     private long still = -1; // time of the last sample of a sampler that was waited for in vain
     private final Set<String> saidUnknown = new HashSet<>(); // slugs
@@ -189,6 +200,7 @@ public final class Session implements AutoCloseable {
         samples = new Samples(source.domains);
         samples.division = source.division;
         source.read(samples);
+        gauges = b.gauges.isEmpty() ? null : new Gauges(source.cg, b.gauges, b.gaugeNs, words);
         List<String> others = Neighbours.change(true);
         if (b.neighbours && !others.isEmpty()) {
             note("concurrent", "another session is active on this machine (process " + Output.firstFive(others)
@@ -206,7 +218,7 @@ public final class Session implements AutoCloseable {
         } catch (IllegalStateException e) {
             note("forgotten", "the program is ending: close the session for its file");
         }
-        if (!source.domains.isEmpty()) {
+        if (!source.domains.isEmpty() || gauges != null) {
             Thread drain = new Thread(this::drain, "codegreen-drain");
             drain.setDaemon(true);
             drain.start();
@@ -367,6 +379,7 @@ public final class Session implements AutoCloseable {
             abandon(forgotten);
             settle(true);
             source.read(samples);
+            if (gauges != null) gauges.close();
             over = true;
             if (save) write();
             source.close();
@@ -524,6 +537,7 @@ public final class Session implements AutoCloseable {
                 woken.await(Math.min(period, most), TimeUnit.NANOSECONDS);
                 if (stopped != 0) return;
                 source.read(samples);
+                if (gauges != null) gauges.read();
                 double fill = source.fill();
                 if (fill > Spec.DRAIN_WARN_PART && !words.have("buffer-full")) {
                     String full = String.format("the ring of samples was %.0f %% full when it was read", 100 * fill);
@@ -570,7 +584,7 @@ public final class Session implements AutoCloseable {
 
     /** What a report is made of. The lock of the samples is held. */
     Measured measured() {
-        return new Measured(name, record, source, samples, began, mono, stopped, tasks(), words);
+        return new Measured(name, record, source, samples, gauges, began, mono, stopped, tasks(), words);
     }
 
     // Words

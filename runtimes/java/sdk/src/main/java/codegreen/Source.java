@@ -6,6 +6,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -105,16 +106,16 @@ class Source {
         return "";
     }
 
-    /** Samples of cg. The process is null where they are the run's. */
+    /** Samples of cg. The helper is null where they are the run's. */
     private static final class Ringed extends Source {
         private final Ring ring;
-        private final Process process;
+        private final Helper helper;
 
-        Ringed(String via, Ring ring, String cg, Process process) {
+        Ringed(String via, Ring ring, String cg, Helper helper) {
             this.via = via;
             this.ring = ring;
             this.cg = cg;
-            this.process = process;
+            this.helper = helper;
             intervalNs = ring.intervalNs;
             domains = ring.domains;
             topology = ring.topology;
@@ -145,27 +146,48 @@ class Source {
 
         @Override
         void close() {
-            if (process != null) end(process);
+            if (helper != null) helper.end();
         }
     }
 
-    /** Starts cg sampler (docs/session.md of cg). */
     private static Source sidecar(String cg, long intervalNs, int buffer) throws IOException {
-        String self = Long.toString(ProcessHandle.current().pid());
-        List<String> command = new ArrayList<>(
-            List.of(cg, "sampler", "--pid", self, "--buffer", Integer.toString(buffer)));
-        if (intervalNs > 0) command.addAll(List.of("-p", intervalNs / 1000 + "us"));
-        Process process = new ProcessBuilder(command).start();
+        List<String> flags = new ArrayList<>(List.of("--buffer", Integer.toString(buffer)));
+        if (intervalNs > 0) flags.addAll(List.of("-p", intervalNs / 1000 + "us"));
+        Helper helper = new Helper(cg, flags);
         try {
-            Map<?, ?> line = hear(process);
-            Source s = new Ringed("sidecar", new Ring((String) line.get("ring")), cg, process);
+            Map<?, ?> line = helper.line;
+            Source s = new Ringed("sidecar", new Ring((String) line.get("ring")), cg, helper);
             s.cgVersion = line.get("cg_version") instanceof String v ? v : null;
             s.cpuModel = line.get("cpu_model") instanceof String v ? v : "";
-            process.getErrorStream().close();
             return s;
         } catch (IOException | RuntimeException e) {
-            end(process);
+            helper.end();
             throw e;
+        }
+    }
+
+    /** A cg sampler (docs/session.md of cg). */
+    static final class Helper {
+        final Map<?, ?> line; // what it says of itself
+        private final Process process;
+
+        Helper(String cg, List<String> flags) throws IOException {
+            List<String> command = new ArrayList<>(
+                List.of(cg, "sampler", "--pid", Long.toString(ProcessHandle.current().pid())));
+            command.addAll(flags);
+            process = new ProcessBuilder(command).start();
+            try {
+                line = hear(process);
+                process.getErrorStream().close();
+            } catch (IOException | RuntimeException e) {
+                end();
+                throw e;
+            }
+        }
+
+        /** Ends it, and waits for it. */
+        void end() {
+            Source.end(process);
         }
     }
 
@@ -213,6 +235,12 @@ class Source {
         } finally {
             if (interrupted) Thread.currentThread().interrupt();
         }
+    }
+
+    /** A setting in nanoseconds; IllegalArgumentException where it is not in its bounds. */
+    static long between(Duration d, long least, long most, String what, String from) {
+        if (d.compareTo(Duration.ofNanos(least)) >= 0 && d.compareTo(Duration.ofNanos(most)) <= 0) return d.toNanos();
+        throw new IllegalArgumentException(what + " " + d + ": use " + from + " to a minute");
     }
 
     /** Sleeps for ms; an interrupt is kept for whoever it is meant for. */

@@ -26,6 +26,21 @@ final class Spec {
     static final int RING_SLOTS = 4096;
     static final int SIDECAR_SLOTS = 16384;
 
+    // Rows of gauges (nemb/RING.md): first bytes, version, bytes before the JSON, words of a slot before the values,
+    // offsets of the words that say that it has ended and how many rows there ever were, and slots.
+    static final String GAUGE_MAGIC = "CGGAUGES";
+    static final int GAUGE_VERSION = 1;
+    static final int GAUGE_HEADER_BYTES = 56;
+    static final int GAUGE_FIXED_WORDS = 2;
+    static final int GAUGE_ENDED_OFFSET = 40;
+    static final int GAUGE_HEAD_OFFSET = 48;
+    static final int GAUGE_SLOTS = 4096;
+
+    // The period of gauges: of a session that names none, the shortest, and the longest.
+    static final long GAUGE_PERIOD_NS = 1000000000L;
+    static final long GAUGE_LEAST_NS = 100000000L;
+    static final long GAUGE_MOST_NS = 60000000000L;
+
     // Flags of a sample: a gap before it, a reading that failed.
     static final int FLAG_GAP = 1;
     static final int FLAG_FAILED = 2;
@@ -190,8 +205,8 @@ final class Spec {
     // Names of warnings.
     static final List<String> SLUGS = List.of(
         "no-backend", "sensor-failed", "sensor-suspect", "sampler-ended", "energy-unknown",
-        "gpu-unattributed", "share-unknown", "samples-lost", "buffer-full", "concurrent", "high-noise",
-        "samples-missing", "forgotten", "not-written", "no-plot", "failed");
+        "gpu-unattributed", "share-unknown", "samples-lost", "buffer-full", "concurrent", "no-gauges",
+        "high-noise", "samples-missing", "forgotten", "not-written", "no-plot", "failed");
 
     // Requests that are told to cg monitor (docs/monitor.md): the variable that names its socket, and characters of a
     // name.
