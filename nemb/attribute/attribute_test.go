@@ -154,7 +154,7 @@ func lawfulPaths(t *testing.T, r Result) {
 		if c.Site == 0 { // a word that is none of a site's
 			continue
 		}
-		if b := bySite[c.Site]; others == 0 && len(r.Paths) < MaxPaths/2 && b != (part{c.Self.Energy, c.Calls}) {
+		if b := bySite[c.Site]; others == 0 && len(r.Paths) < FewPaths/2 && b != (part{c.Self.Energy, c.Calls}) {
 			t.Errorf("site %d: %+v in paths, %d in %d calls", c.Site, b, c.Self.Energy, c.Calls)
 		}
 	}
@@ -183,7 +183,7 @@ func TestListedPaths(t *testing.T) {
 	})
 	st.Fold(checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Start: 1, Words: words}, 2, 2)
 	self := []nemb.Energy{1, 10, 20, 300, 4, 5, 6, 7, 8}
-	list := func(domains, most int) []Path {
+	list := func(domains, few, most int) []Path {
 		all := make([]nemb.Domain, domains)
 		all[0].InTotal, all[domains-1].InTotal = true, true
 		w := windows.New(all, 1, st.Tree)
@@ -194,7 +194,7 @@ func TestListedPaths(t *testing.T) {
 		}
 		u := o.sumSubtrees()
 		u.self = self
-		return o.listPaths(u, most)
+		return o.listPaths(u, few, most)
 	}
 	want := []Path{
 		{Parent: -1, Self: 1},
@@ -207,12 +207,23 @@ func TestListedPaths(t *testing.T) {
 	for i := range want {
 		want[i].Domains = []nemb.Energy{want[i].Self, want[i].Self}
 	}
-	if got := list(2, 8); !reflect.DeepEqual(got, want) {
+	if got := list(2, 8, 8); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
-	all := list(1, 9)
+	all := list(1, 9, 9)
 	if len(all) != 9 || !reflect.DeepEqual(all[8], Path{Parent: 7, Site: 8, Calls: 8, Self: 8}) {
 		t.Errorf("%+v", all)
+	}
+	// All that are not small are listed, up to twice the most.
+	if got := list(2, 4, 8); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v", got)
+	}
+	if got := list(1, 4, 18); !reflect.DeepEqual(got, all) {
+		t.Errorf("%+v", got)
+	}
+	self = []nemb.Energy{1, 10, 20, 300_000_000, 4, 5, 6, 7, 8}
+	if got := list(2, 4, 18); len(got) != len(want) { // small ones are together
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -3,6 +3,7 @@ package attribute
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"time"
 
 	"cg/checkpoint"
@@ -10,10 +11,10 @@ import (
 	"cg/nemb/attribute/paths"
 )
 
-// listPaths lists at most so many call paths, those that used most. What the others
-// used is listed in one for each caller.
-func (o *outcome) listPaths(u *subtrees, most int) []Path {
-	place, out := o.placePaths(o.choosePaths(u, most))
+// listPaths lists the call paths that used most: few, or up to most where more of them are
+// not small. What the others used is listed in one for each caller.
+func (o *outcome) listPaths(u *subtrees, few, most int) []Path {
+	place, out := o.placePaths(o.choosePaths(u, few, most))
 	several := 0 // domains
 	for d := range o.whole {
 		if o.windows.Domains[d].Domain.InTotal {
@@ -44,9 +45,9 @@ func (o *outcome) listPaths(u *subtrees, most int) []Path {
 
 // choosePaths chooses the paths that are listed. No path comes before its caller
 // in the order of what subtrees used.
-func (o *outcome) choosePaths(u *subtrees, most int) []bool {
+func (o *outcome) choosePaths(u *subtrees, few, most int) []bool {
 	listed := make([]bool, o.tree.Len())
-	if len(listed) <= most {
+	if len(listed) <= few {
 		for i := range listed {
 			listed[i] = true
 		}
@@ -59,7 +60,10 @@ func (o *outcome) choosePaths(u *subtrees, most int) []bool {
 	slices.SortFunc(all, func(x, y int) int {
 		return cmp.Or(cmp.Compare(u.energy[y], u.energy[x]), cmp.Compare(u.wall[y], u.wall[x]), cmp.Compare(x, y))
 	})
-	for _, i := range all[:most/2] { // each may have one for its others
+	large := sort.Search(len(all), func(k int) bool {
+		return float64(u.energy[all[k]]) < smallPath*float64(u.energy[all[0]]) || u.energy[all[k]] == 0
+	})
+	for _, i := range all[:min(len(all), max(few/2, min(large, most/2)))] { // each may have one for its others
 		listed[i] = true
 	}
 	return listed

@@ -63,7 +63,7 @@ func (a *Attributor) Finish() Result {
 	}
 	o.checkpoints = r.Total.Checkpoints
 	under := o.sumSubtrees()
-	r.Paths = o.listPaths(under, MaxPaths)
+	r.Paths = o.listPaths(under, FewPaths, MaxPaths)
 	r.Costs = o.costs(under, a.calls, r.Total.ProgramHi)
 	return r
 }

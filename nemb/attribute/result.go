@@ -134,8 +134,14 @@ type Path struct {
 	Domains []nemb.Energy
 }
 
-// MaxPaths is the most paths of a Result.
-const MaxPaths = 1 << 14
+// A Result has each call path that with all that it called used smallPath of the program's
+// energy, up to MaxPaths in all, and the others up to FewPaths. smallPath is a pixel of a
+// picture that is enlarged a thousand times.
+const (
+	FewPaths  = 1 << 14
+	MaxPaths  = 1 << 17
+	smallPath = 1e-6
+)
 
 // Result is the attribution of a run.
 type Result struct {

@@ -10,7 +10,7 @@ import (
 	"cg/report"
 )
 
-// Largest is a run with as many paths and nearly as many samples as one can have: 65 s
+// Largest is a run with many paths and nearly as many samples as one can have: 65 s
 // on a machine with a GPU, in 2000 functions.
 func Largest(t testing.TB) *report.Run {
 	t.Helper()
@@ -36,7 +36,7 @@ func Largest(t testing.TB) *report.Run {
 		r.Sites = append(r.Sites, report.Site{ID: uint32(i + 1), Name: f.Name, File: f.File, Line: i, EndLine: i + 1,
 			Language: language})
 	}
-	for i := range attribute.MaxPaths {
+	for i := range attribute.FewPaths {
 		self := report.Joules(1000 + i*7919%10000)
 		r.Paths = append(r.Paths, report.Path{Parent: i / 2 * 31 / 32, Site: uint32(1 + i*7%2000), Calls: 1,
 			SelfEnergyJ: &self, SelfTimeS: 0.001})
