@@ -105,6 +105,9 @@ interpreter cannot be run; 127 not found.`,
 			&cli.BoolFlag{Name: "timeseries",
 				Usage: "give each task of the report its samples (tasks[].timeseries), as a session with " +
 					"record_time_series"},
+			&cli.BoolFlag{Name: "keep-source",
+				Usage: "keep the files of the functions in the report, so that a page of it has their source " +
+					"wherever it is made"},
 			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium",
 				Usage: "sampling `INTERVAL`: low, medium or high (100, 10, 1 ms), or a time from 100us to 1m"},
 			&cli.StringFlag{Name: "export-plot",
@@ -298,6 +301,9 @@ func measureOnce(c *cli.Context, written *bool) error {
 	defer r.Close()
 	if c.Bool("timeseries") {
 		r.Run.TaskSamples()
+	}
+	if c.Bool("keep-source") {
+		r.Run.KeepSources(sourceFile)
 	}
 	r.Run.Account(rates)
 	*written = true

@@ -72,7 +72,8 @@ Exit status: 0; 1 if a run cannot be read or written down; 2 usage.`,
 				slicesByDefault() + ")"},
 			&cli.BoolFlag{Name: "with-source", Usage: "of " +
 				format.Names(formatsWith(func(f format.Format) bool { return f.Text }), "and") +
-				": put the source of the functions into the page, as the files are now"},
+				": put the source of the functions into the page, as the files are now; a run of cg measure " +
+				"--keep-source has its own"},
 			&cli.BoolFlag{Name: "open",
 				Usage: "show a page in the browser; without -o in a temporary file, which stays"},
 			&cli.BoolFlag{Name: "verbose", Usage: "show every function, test, skipped file and warning"},

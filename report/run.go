@@ -107,6 +107,8 @@ type Run struct {
 	Warnings  []Warning  `json:"warnings"`
 	Baseline  *Baseline  `json:"baseline,omitempty"`
 	Idle      *Idle      `json:"idle_power,omitempty"`
+	// Sources are the files of its functions, where they were kept.
+	Sources []Source `json:"sources,omitempty"`
 	// Footprint is what the machine's energy comes to, where that was asked for.
 	Footprint *footprint.Footprint `json:"footprint,omitempty"`
 	// SHA256 is the digest of this run's JSON without spaces and with "" here:

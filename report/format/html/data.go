@@ -250,6 +250,7 @@ func orEmpty[T any](list []T) []T {
 
 func pageRunOf(r *report.Run, source bool) pageRun {
 	whole := *r
+	whole.Sources = nil // stand beside the runs
 	whole.Ledger, whole.Skipped, whole.Warnings = orEmpty(r.Ledger), orEmpty(r.Skipped), orEmpty(r.Warnings)
 	whole.Meta.Argv = orEmpty(r.Meta.Argv)
 	if r.Meta.DomainTopology == nil {

@@ -4,14 +4,11 @@ package html
 import (
 	"bytes"
 	"embed"
-	"fmt"
 	"html/template"
 	"io"
 	"slices"
 	"strings"
 	"sync"
-	"time"
-	"unicode/utf8"
 
 	"cg/docs"
 	"cg/report"
@@ -128,10 +125,6 @@ type pageSource struct {
 	Note string `json:"note,omitempty"`
 }
 
-// mostSourceWhole is the most of all files that a page takes, in bytes; of one it takes
-// MostSource.
-const mostSourceWhole = 16 << 20
-
 // pageData is what the script shows: data that it reads at once, and a block with the call
 // paths.
 func pageData(runs report.Several, o format.Options) (data, block []byte, err error) {
@@ -146,7 +139,7 @@ func pageData(runs report.Several, o format.Options) (data, block []byte, err er
 		Comparison *pageComparison `json:"comparison"`
 	}{Names: pageTitles(runs, o), Problems: append([]string{}, runs.Different()...), Advice: map[string]string{}}
 	for _, r := range runs {
-		p := pageRunOf(r, o.Source != nil)
+		p := pageRunOf(r, o.Source != nil || keptSources(r))
 		if len(runs) == 1 {
 			if p.Timeline, err = pageTimelineOf(r, p.Samples.StartNs, o); err != nil {
 				return nil, nil, err
@@ -160,52 +153,35 @@ func pageData(runs report.Several, o format.Options) (data, block []byte, err er
 			}
 		}
 	}
-	if o.Source != nil {
-		d.Sources = pageSources(runs, o)
-	}
+	d.Sources = pageSources(runs, o)
 	d.Comparison = pageComparisonOf(runs, d.Names)
 	data, err = frame.JSON(d)
 	return data, block, err
 }
 
-// pageSources are the files with functions, the dearest first as long as there
-// is room.
+// pageSources are the files with functions: what runs kept, and of other runs what is read
+// now. nil without either.
 func pageSources(runs []*report.Run, o format.Options) map[string]pageSource {
+	if o.Source == nil && !slices.ContainsFunc(runs, keptSources) {
+		return nil
+	}
 	out := map[string]pageSource{}
-	room := mostSourceWhole
+	room := report.MostSources
 	for _, r := range runs {
-		files := []string{}
-		for _, f := range r.Functions {
-			if f.File != "" && !slices.Contains(files, f.File) {
-				files = append(files, f.File)
-			}
+		list := r.Sources
+		if !keptSources(r) && o.Source != nil {
+			list = r.ReadSources(o.Source, &room)
 		}
-		started, _ := time.Parse(report.StampLayout, r.Meta.StartedAt)
-		for _, file := range files {
-			if _, ok := out[file]; ok {
-				continue
+		for _, s := range list {
+			if was, ok := out[s.File]; !ok || was.Text == "" {
+				out[s.File] = pageSource{s.Text, s.Note}
+			} else if s.Text != "" && s.Text != was.Text {
+				was.Note = "another run had another text: this is that of the first"
+				out[s.File] = was
 			}
-			text, modified, err := o.Source(file)
-			s := pageSource{}
-			switch {
-			case err != nil:
-				s.Note = err.Error()
-			case len(text) > report.MostSource:
-				s.Note = fmt.Sprintf("left out: a page takes %d bytes of a file, and it has more", report.MostSource)
-			case len(text) > room:
-				s.Note = fmt.Sprintf("left out: dearer files have filled the %d bytes that a page takes",
-					mostSourceWhole)
-			case !utf8.Valid(text):
-				s.Note = "left out: it is no UTF-8"
-			default:
-				room -= len(text)
-				s.Text = string(text)
-				if !started.IsZero() && modified.After(started) {
-					s.Note = "changed since the run: lines may have moved"
-				}
-			}
-			out[file] = s
 		}
 	}
 	return out
 }
+
+func keptSources(r *report.Run) bool { return len(r.Sources) > 0 }

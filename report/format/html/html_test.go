@@ -91,7 +91,7 @@ func TestPageSources(t *testing.T) {
 	}})
 	for file, want := range map[string]pageSource{
 		"/plain.py": {"text", ""}, "/none.py": {"", "file does not exist"},
-		"/long.py":   {"", "left out: a page takes 1048576 bytes of a file, and it has more"},
+		"/long.py":   {"", "left out: of a file 1048576 bytes are taken, and it has more"},
 		"/binary.py": {"", "left out: it is no UTF-8"},
 		"/newer.py":  {"text", "changed since the run: lines may have moved"},
 	} {
@@ -536,4 +536,26 @@ func TestLibraryIsPinned(t *testing.T) {
 	if version == "" || !strings.HasPrefix(string(library), "/*! https://github.com/leeoniya/uPlot (v"+version+") */") {
 		t.Errorf("page/uplot is not version %q: go generate ./report/format/html", version)
 	}
+}
+
+// A run that kept its files has them in every page; what another run kept of a file is told of.
+func TestKeptSources(t *testing.T) {
+	r, other := reporttest.Example(t, nemb.Measured), reporttest.Faster(t)
+	r.KeepSources(sampleSource)
+	if len(r.Sources) == 0 || r.Sources[0].Text == "" {
+		t.Fatalf("%+v", r.Sources)
+	}
+	file := r.Sources[0].File
+	other.Sources = []report.Source{{File: file, Text: "another"}}
+	got := pageSources([]*report.Run{r, other}, format.Options{})
+	if want := (pageSource{r.Sources[0].Text, "another run had another text: this is that of the first"}); got[file] != want {
+		t.Errorf("%+v", got[file])
+	}
+	if got := pageSources([]*report.Run{reporttest.Faster(t)}, format.Options{}); got != nil {
+		t.Errorf("%+v", got)
+	}
+	p := open(t, browserOf(t), "kept", reporttest.Write(t, "html", r, format.Options{}), 1400, 900)
+	p.tab("source")
+	p.is(`document.querySelector('#source-code .l .t').textContent.includes('line 1 of')`, "true")
+	p.quiet()
 }

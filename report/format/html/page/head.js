@@ -116,6 +116,7 @@ function details(run) {
         noise ? line('samples missing', `${noise.samples_expected - noise.samples_captured} of ${noise.samples_expected}`) : null,
         line('real-time sampler', s.realtime ? 'yes' : 'no'), line('checkpoints', text(figure.count(c.events))), line('lost', c.lost), c.cost ? line('a checkpoint takes', `${c.cost.event_ns.toFixed(0)} ns`) : null, line('threads', c.threads),
         line('runtime', c.native ? 'native' : 'pure'), line('cg\u2019s processor time', text(figure.time(s.own_cpu_s)))))),
+    run.functions.some((f) => f.file) && !run.functions.some((f) => cg.data.sources?.[f.file]) ? el('p', { class: 'hint', id: 'no-source' }, 'The source of the functions is not in this page: ', el('code', {}, 'cg measure --keep-source'), ' keeps it in a report, ', el('code', {}, 'cg report --with-source'), ' reads it where the program is.') : null,
     run.skipped.length ? el('details', {}, el('summary', {}, `${run.skipped.length} files or functions without checkpoints`),
       el('ul', { class: 'skipped' }, run.skipped.map((k) => el('li', {}, el('code', {}, k.file), ' ', k.reason)))) : null);
 }
