@@ -136,6 +136,9 @@ interpreter cannot be run; 127 not found.`,
 			&cli.BoolFlag{Name: "no-cleanup", Usage: "keep the run's folder and say where it is"},
 			&cli.BoolFlag{Name: "verbose", Usage: "show every function, skipped file and warning"},
 			ranksFlag(),
+			&cli.BoolFlag{Name: "live",
+				Usage: "show on the terminal what has been used so far, in a line below the program's output that " +
+					"goes when the report comes; nothing where standard error is no terminal"},
 			sysrootFlag(),
 		}, slices.Concat(noiseFlags(), footprintFlags(), languageFlags())...),
 		Action: runMeasure,
@@ -236,7 +239,8 @@ func (p program) with(conditions experiment.Conditions, dir string) experiment.I
 		Spool:      func(in *os.File) (*os.File, error) { return spool(in, dir) },
 		ToolOutput: func(b []byte) { os.Stderr.Write(b) },
 		Restarting: note,
-		Waiting:    instrument.Waiting{Patience: waitPatience, Say: newFiles()},
+		Waiting:    instrument.Waiting{Patience: waitPatience, Say: p.live.clearing(newFiles())},
+		Live:       p.live.follow(),
 	}
 }
 
@@ -452,6 +456,7 @@ type options struct {
 	command      launcher.Cmd
 	noise        *report.NoiseLimits
 	baseline     time.Duration
+	live         *liveLine // nil for none
 }
 
 func measureOptions(c *cli.Context) (o options, err error) {
@@ -465,6 +470,10 @@ func measureOptions(c *cli.Context) (o options, err error) {
 	var ok bool
 	if o.command.Pty, ok = modes[c.String("pty")]; !ok {
 		return o, fail(statusUsage, "--pty: %q is not known: use auto, always or never", c.String("pty"))
+	}
+	if c.Bool("live") {
+		o.live = newLiveLine()
+		o.command.Line = o.live.on()
 	}
 	if o.baseline, err = baselineTime(c.String("baseline")); err != nil {
 		return o, fail(statusUsage, "--baseline: %w", err)

@@ -163,7 +163,8 @@ type Instrumented struct {
 	// Restarting gets why the program is run again.
 	ToolOutput func([]byte)
 	Restarting func(why string)
-	Waiting    instrument.Waiting // for files that get checkpoints while the program runs
+	Live       func(measure.Progress) // twice a second; nil for nothing
+	Waiting    instrument.Waiting     // for files that get checkpoints while the program runs
 }
 
 // Run prepares the program, measures it, and does so again where its language asks
@@ -236,6 +237,7 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 		Baseline: x.idleBefore(idle), Remember: x.Machine.Idle.Set,
 		Channel: p.channel, Merge: true, MaxDepth: x.MaxDepth, Overhead: x.Overhead, Terminated: x.Terminated,
 		Names: p.server.Sites, Started: x.Started, Ending: x.ending(),
+		Live: x.Live,
 	}
 	if x.Events != nil {
 		if config.Events, err = x.Events(r.Run, p.channel.Clock()); err != nil {

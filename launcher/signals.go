@@ -92,6 +92,7 @@ func (c *Child) stopped(sig syscall.Signal) {
 		return
 	}
 	lent := t.holds()
+	c.cmd.Line.Clear()
 	t.release(true)
 	c.continuing.Store(true)
 	stopSelf(c.signals)

@@ -57,6 +57,8 @@ type Cmd struct {
 	ResultBlock func(block []byte)
 	// Lines, if set, changes lines of the program's stdout and stderr.
 	Lines *Lines
+	// Line, if set, is a line below what the program prints on the terminal.
+	Line *Line
 }
 
 // Child is a program that was started. Wait must be called: until then the user's terminal may be in raw mode and
@@ -238,6 +240,10 @@ func (c *Child) connectPty(p *program) (theirs []int, err error) {
 	}
 	p.fds[1] = slave
 	c.copyFrom(master, out, true, c.cmd.ResultBlock, false)
+	if l := c.cmd.Line; l != nil && sameTerminal(out, l.fd) && (p.fds[2] == slave || !isTerminal(p.fds[2])) {
+		l.begin(c.term)
+		c.streams[0].line = l
+	}
 	if c.cmd.Lines == nil || p.fds[2] == slave || p.fds[2] < 0 {
 		return theirs, nil
 	}

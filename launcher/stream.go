@@ -26,6 +26,7 @@ type stream struct {
 	ended   int     // eventfd: readable when the program has ended
 	filter  *filter // or nil
 	lines   *lines  // or nil
+	line    *Line   // on the terminal that is out, or nil
 	hangUp  func()  // closes in: nobody will read what the program writes
 	err     error   // of writing
 	done    chan struct{}
@@ -37,8 +38,9 @@ func (s *stream) run(rescue func()) {
 	defer rescue()
 	s.err = s.copy()
 	if s.err == nil {
-		s.err = writeAll(s.out, s.flush())
+		s.err = s.write(s.flush())
 	}
+	s.line.End()
 	s.hangUp()
 }
 
@@ -97,7 +99,7 @@ func (s *stream) copy() error {
 			return nil
 		}
 		if held && ready == 0 {
-			if err := writeAll(s.out, s.flush()); err != nil {
+			if err := s.write(s.flush()); err != nil {
 				return err
 			}
 		}
@@ -117,7 +119,7 @@ func (s *stream) copy() error {
 			if !end.IsZero() {
 				late += n
 			}
-			if err := writeAll(s.out, s.pass(buf[:n])); err != nil {
+			if err := s.write(s.pass(buf[:n])); err != nil {
 				return err
 			}
 		case err == unix.EAGAIN || err == unix.EINTR:
@@ -125,6 +127,13 @@ func (s *stream) copy() error {
 			return nil
 		}
 	}
+}
+
+func (s *stream) write(p []byte) error {
+	if s.line != nil {
+		return s.line.write(s.out, p)
+	}
+	return writeAll(s.out, p)
 }
 
 // writeAll writes p whole. It does not use os.File, which on EPIPE to descriptor 1 or 2 would end this process.

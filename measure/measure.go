@@ -42,6 +42,8 @@ type Config struct {
 	Names  func() []checkpoint.Site
 	// Started is called once the program runs, nil for nothing.
 	Started func()
+	// Live is told twice a second what is known so far; nil for nothing.
+	Live func(Progress)
 	// Baseline is the machine's idle power, nil where it was not measured.
 	Baseline *Baseline
 	// Remember tells the domains what earlier runs showed of their idle power, nil for nothing.
@@ -53,6 +55,15 @@ type Config struct {
 	// Ending is called when the program has ended, before the last readings; nil for
 	// nothing.
 	Ending func()
+}
+
+// Progress is what is known of a run that goes on.
+type Progress struct {
+	Elapsed time.Duration
+	Energy  nemb.Energy     // of the machine since the first sample
+	Power   float64         // since the progress before, in watts; 0 before the second sample
+	Method  nemb.Method     // of the energy
+	Most    checkpoint.Site // where the program has used most processor time itself; no ID for none
 }
 
 // GracePeriod is how long a program that is asked to end is measured at most.

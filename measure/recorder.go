@@ -33,6 +33,7 @@ type recorder struct {
 	names      func() []checkpoint.Site
 	interval   time.Duration
 	ending     func()
+	live       *live      // nil where nobody looks
 	mu         sync.Mutex // blocks come from the launcher's goroutine
 }
 
@@ -47,6 +48,9 @@ func newRecorder(c Config, sampler *sampler.Sampler, o *Outcome) *recorder {
 	r.attributor.MaxDepth = c.MaxDepth
 	if c.Account != nil {
 		r.attributor.Background = c.Account.Classes()
+	}
+	if c.Live != nil {
+		r.live = &live{tell: c.Live, domains: o.Domains}
 	}
 	return r
 }
@@ -78,9 +82,11 @@ func (r *recorder) step() int {
 		words += r.drain(s.At)
 		r.attributor.Close(s)
 		r.window(s)
+		r.live.take(s)
 		r.record(s)
 	}
 	words += r.drain(horizon)
+	r.live.show(checkpoint.Monotime(), r.attributor, r.names)
 	if r.channel == nil {
 		return words
 	}

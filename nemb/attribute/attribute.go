@@ -84,6 +84,22 @@ func (a *Attributor) Fold(r checkpoint.Run, now, until checkpoint.Tick) int {
 	return a.stacks.Fold(r, now, until)
 }
 
+// Busiest is the site that used most processor time itself in the windows so far, 0 for
+// none.
+func (a *Attributor) Busiest() (most checkpoint.SiteID) {
+	times := map[checkpoint.SiteID]float64{}
+	for i, site := range a.stacks.Tree.Sites() {
+		if site == 0 || site == checkpoint.OwnSite || i >= len(a.windows.Times) {
+			continue
+		}
+		times[site] += a.windows.Times[i].CPU
+		if t := times[site]; t > times[most] || t == times[most] && t > 0 && site < most {
+			most = site
+		}
+	}
+	return most
+}
+
 // Merge folds the words of strands that were kept.
 func (a *Attributor) Merge() { a.stacks.Merge() }
 
