@@ -40,6 +40,7 @@ func commands() []*cli.Command {
 		runCommand(),
 		compareCommand(),
 		gateCommand(),
+		trendCommand(),
 		reportCommand(),
 		verifyCommand(),
 		mergeCommand(),

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -59,6 +58,7 @@ CMD cannot be run, or is not found; 128+n signal n ended cg.`,
 			&cli.StringFlag{Name: "head", Usage: "the revision to check (`REV`); default: the working tree as it is"},
 			&cli.StringFlag{Name: "build", Usage: "build each side: run `LINE` with sh in its folder"},
 			&cli.StringFlag{Name: "save", Usage: "save the measurements of head to `FILE`, for --base"},
+			&cli.StringFlag{Name: "history", Usage: "append what head costs to `FILE`, a line a check, for cg trend"},
 			&cli.StringFlag{Name: "metric",
 				Usage: "compare `WHICH`: energy (the machine's), cpu-energy (the command's share), cpu-time or " +
 					"instructions; default: energy where there is a counter, else cpu-energy; energy/NAME or " +
@@ -107,7 +107,11 @@ func runGate(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := k.openHistory(); err != nil {
+		return err
+	}
 	defer func() {
+		k.closeHistory()
 		for _, o := range outs {
 			o.abandon()
 		}
@@ -133,26 +137,6 @@ func runGate(c *cli.Context) (err error) {
 		return fail(statusSelf, "%w", err)
 	}
 	return k.inTrees(ctx, home, func() error { return k.judge(ctx, home, outs) })
-}
-
-// openOutputs makes the files that flags name, by flag.
-func (k *check) openOutputs() (map[string]*output, error) {
-	files := []string{"output", "save", "export-markdown", "junit", "export-metrics"}
-	if k.stored != nil { // a regression must not become the baseline
-		if err := keeps(k.context, []string{k.base}, files...); err != nil {
-			return nil, err
-		}
-	}
-	outs, err := openFiles(k.context, files...)
-	if err != nil {
-		return nil, err
-	}
-	for _, o := range outs {
-		if o.part != nil && o.part.Name() != o.name {
-			k.parts = append(k.parts, o.part.Name())
-		}
-	}
-	return outs, nil
 }
 
 // inTrees calls judge while the sides stand in worktrees of their own, built, and
@@ -206,6 +190,9 @@ func (k *check) judge(ctx context.Context, home string, outs map[string]*output)
 	if err := writeGate(k.context, outs, g); err != nil {
 		return fail(statusSelf, "%w", err)
 	}
+	if err := k.keep(g); err != nil {
+		return fail(statusSelf, "--history: %w", err)
+	}
 	if g.ExitStatus == statusSelf {
 		return fail(statusSelf,
 			"budget: the energy is not known, or too small for the counter, so nothing can be said of it (--batch "+
@@ -234,6 +221,7 @@ type check struct {
 	machine      *machine
 	dir          string // of the trees, logs and counts
 	repository   *gate.Repository
+	history      *os.File // nil for none
 	parts        []string // our own files, until they have their names
 	trees        [2]tree
 	per          []work.Pattern
@@ -263,9 +251,9 @@ func checkOptions(c *cli.Context) (*check, error) {
 	switch {
 	case len(k.command) == 0:
 		return nil, fail(statusUsage, "no command: cg gate --base REV -- CMD [ARGS...]")
-	case k.base == "" && !k.saves:
-		return nil, fail(statusUsage,
-			"nothing to compare with: name a revision with --base REV, or keep a baseline with --save FILE")
+	case k.base == "" && !k.saves && c.String("history") == "":
+		return nil, fail(statusUsage, "nothing to compare with: name a revision with --base REV, or keep a baseline "+
+			"with --save FILE, or a line with --history FILE")
 	case strings.HasPrefix(k.base, "-") || strings.HasPrefix(k.head, "-"):
 		return nil, fail(statusUsage, "%q is no revision", k.base+k.head)
 	case !slices.Contains([]string{"fail", "warn", "pass"}, k.inconclusive):
@@ -546,36 +534,6 @@ func (k *check) report(r *gate.Result) *verdict.Check {
 	}
 	g.Conclude()
 	return g
-}
-
-// writeGate puts a check into files, and tells it.
-func writeGate(c *cli.Context, outs map[string]*output, g *verdict.Check) error {
-	texts, err := writtenFor(c, g, slices.Collect(maps.Keys(outs)))
-	if err != nil {
-		return err
-	}
-	laid, err := text(g, os.Stderr, false)
-	if err != nil {
-		return err
-	}
-	var failed []error
-	for flag, o := range outs {
-		if err := o.save(texts[flag]); err != nil {
-			failed = append(failed, fmt.Errorf("--%s: %w", flag, err))
-		}
-	}
-	if reportsTo(c.String("output")) {
-		shown.Fprintf(os.Stderr, "%s", laid)
-	}
-	if os.Getenv("GITHUB_ACTIONS") == "true" {
-		for _, line := range g.Annotations() {
-			shown.Fprintf(os.Stderr, "%s\n", line)
-		}
-	}
-	if jsonOnStdout(c) {
-		_, err = os.Stdout.Write(texts["output"])
-	}
-	return errors.Join(append(failed, err)...)
 }
 
 // refused gives what stopped a check its status.

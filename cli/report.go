@@ -48,7 +48,8 @@ func reportCommand() *cli.Command {
 standard input. Nothing else is needed: a run that was saved elsewhere is shown
 here. A run of many ranks is the folder of cg measure --ranks, or what cg merge
 saved. What cg monitor -o saved is shown as text, Markdown, CSV or a page, what
-cg gate or cg compare saved as text, Markdown, JUnit XML or a page.
+cg gate or cg compare saved as text, Markdown, JUnit XML or a page, a trend over
+commits (cg trend) as text, Markdown, a picture or a page.
 
 Formats:
 ` + strings.Join(titles, "\n") + `

@@ -18,6 +18,7 @@ import (
 	"cg/report/repeated"
 	"cg/report/reporttest"
 	"cg/report/saved"
+	"cg/report/trend"
 	"cg/report/usage"
 	"cg/report/verdict"
 )
@@ -177,6 +178,7 @@ func TestPoisonedOthers(t *testing.T) {
 	put("gate", g)
 	texts["gate.annotations"] = strings.Join(g.Annotations(), "\n")
 	put("cluster", reporttest.Poisoned(reporttest.Saved[cluster.Run](t, "cluster")))
+	put("trend", reporttest.Poisoned(reporttest.Saved[trend.Trend](t, "trend")))
 	put("monitor", reporttest.Poisoned(reporttest.Saved[usage.Document](t, "monitor")))
 	if len(texts) < 24 {
 		t.Errorf("only %d texts: %q", len(texts), slices.Sorted(maps.Keys(texts)))

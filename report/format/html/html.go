@@ -42,7 +42,7 @@ func init() {
 			stream.AsRun(func(w io.Writer, r *report.Run, o format.Options) error {
 				return write(w, report.Several{r}, o)
 			}), format.Writes(writeCluster), format.Writes(writeUsage),
-			format.Writes(writeGate), format.Writes(writeComparison)},
+			format.Writes(writeGate), format.Writes(writeComparison), format.Writes(writeTrend)},
 	})
 }
 

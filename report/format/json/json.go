@@ -10,6 +10,7 @@ import (
 	"cg/report/format"
 	"cg/report/iotrace"
 	"cg/report/repeated"
+	"cg/report/trend"
 	"cg/report/usage"
 	"cg/report/verdict"
 )
@@ -20,15 +21,18 @@ func init() {
 		Read: read,
 		Writers: []format.Writer{jsonOf[*report.Run](), jsonOf[*repeated.Result](), jsonOf[*compare.Result](),
 			jsonOf[*verdict.Check](), format.Writes(iotrace.WriteJSON), jsonOf[*cluster.Run](),
-			jsonOf[*usage.Document]()},
+			jsonOf[*usage.Document](), jsonOf[*trend.Trend]()},
 	})
 }
 
 // read reads a run, of one rank or of many, repeated runs, a check of a change, a
-// comparison, or a summary of cg monitor.
+// comparison, a summary of cg monitor, or a trend over commits.
 func read(f io.ReadSeeker) (format.Document, error) {
 	if usage.IsSaved(f) {
 		return usage.Read(f)
+	}
+	if trend.IsSaved(f) {
+		return trend.ReadFrom(f)
 	}
 	head, err := report.HeadOf(f)
 	switch {

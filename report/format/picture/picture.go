@@ -1,4 +1,5 @@
-// Package picture draws runs as SVG and as PNG: power over time, call paths, and the runs of a command.
+// Package picture draws runs as SVG and as PNG: power over time, call paths, the runs of a command,
+// and its cost over commits.
 package picture
 
 import (
@@ -46,7 +47,8 @@ func init() {
 			Name: f.name, Title: f.title, Endings: []string{"." + f.name}, Picture: true,
 			Choices: []format.Choice{plots},
 			Writers: []format.Writer{format.Writes(f.canvas.run), format.Writes(f.canvas.repeated),
-				stream.AsRun(f.canvas.run), format.Writes(f.canvas.merged)},
+				stream.AsRun(f.canvas.run), format.Writes(f.canvas.merged),
+				format.Writes(f.canvas.trend)},
 		})
 	}
 }

@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"cg/gate"
+	"cg/launcher"
+	"cg/report/format"
+	"cg/report/trend"
+)
+
+func trendCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "trend",
+		Usage:     "show what a command cost over commits, and with which commits that changed",
+		ArgsUsage: "FILE...",
+		Description: `FILE is a history of cg gate --history, with a line for each check; - is standard
+input. Lines of one command, metric and counter on machines with the same processor
+are a series. The order of the commits is that of their first lines.
+
+A step is a place in a series from which on it costs another amount. It is found by
+comparing all that is before with all that follows, and tested by shuffling: at most
+1 % of series without a step are given one. Two steps, and the ends, are at least
+three commits apart. cg says with which commit a step came, and after which.
+
+Exit status: 0; 1 if a file cannot be read, or is no history; 2 usage.`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "metric",
+				Usage: "show only series of `WHICH`: " + strings.Join(gate.Metrics(), ", ")},
+			&cli.StringFlag{Name: "format", Aliases: []string{"f"},
+				Usage: "write in `FORMAT`, " + format.Alternatives(format.Of((*trend.Trend)(nil))) +
+					"; default: as the name of -o ends, else text"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
+				Usage: "write to `FILE` (- for standard output, the default)"},
+			&cli.BoolFlag{Name: "json", Usage: "print JSON on standard output"},
+			&cli.BoolFlag{Name: "verbose", Usage: "show every commit"},
+		},
+		Action: runTrend,
+	}
+}
+
+func runTrend(c *cli.Context) error {
+	names, metric := c.Args().Slice(), c.String("metric")
+	switch {
+	case len(names) == 0:
+		return fail(statusUsage, "no history: cg trend FILE, as cg gate --history FILE makes it")
+	case metric != "" && !slices.Contains(gate.Metrics(), metric):
+		return fail(statusUsage, "--metric: %q is not known: use %s", metric, strings.Join(gate.Metrics(), ", "))
+	}
+	f, err := trendFormat(c)
+	if err != nil {
+		return fail(statusUsage, "%w", err)
+	}
+	if err := differentFiles(names); err != nil {
+		return err
+	}
+	if err := keeps(c, names, "output"); err != nil {
+		return err
+	}
+	out := &output{flag: "-o", name: c.String("output")}
+	if err := out.open(); err != nil {
+		return err
+	}
+	defer out.abandon()
+	lines, err := historyLines(names)
+	if err != nil {
+		return err
+	}
+	lines = slices.DeleteFunc(lines, func(l trend.Line) bool { return metric != "" && l.Metric != metric })
+	if len(lines) == 0 && metric != "" {
+		return fail(statusFailure, "--metric: no check is of %s", metric)
+	}
+	t, err := trend.New(lines, Version)
+	if err != nil {
+		return fail(statusFailure, "%s: %w", inputName(names[0]), err)
+	}
+	return putTrend(c, t, f, out)
+}
+
+// trendFormat is the format that was asked for.
+func trendFormat(c *cli.Context) (format.Format, error) {
+	var d *trend.Trend
+	file := c.String("output")
+	switch {
+	case launcher.Closed(1) && (c.Bool("json") || file == "" || file == "-"):
+		return format.Format{}, errors.New(
+			"standard output is closed and the trend would be lost: save it with -o FILE")
+	case c.Bool("json") && c.IsSet("format"):
+		return format.Format{}, errors.New("--json and -f do not go together: -f is what -o is written in")
+	case c.IsSet("format"):
+		f, err := format.Named(c.String("format"), d)
+		if err != nil {
+			err = fmt.Errorf("-f: %w", err)
+		}
+		return f, err
+	case file != "" && file != "-":
+		return format.For(file, d)
+	case c.Bool("json"):
+		return format.Named("json", d)
+	}
+	return format.Named(format.Default, d)
+}
+
+// historyLines are those of all files, one after the other.
+func historyLines(names []string) (all []trend.Line, err error) {
+	for _, name := range names {
+		var in io.Reader = os.Stdin
+		if name != "-" {
+			f, err := os.Open(name)
+			if err != nil {
+				return nil, fail(statusFailure, "%w", err)
+			}
+			defer f.Close()
+			in = f
+		}
+		lines, cut, err := trend.Read(in)
+		if err != nil {
+			return nil, fail(statusFailure, "%s: %w", inputName(name), err)
+		}
+		if cut {
+			warnf("%s: its last line was cut off, and does not count", inputName(name))
+		}
+		all = append(all, lines...)
+	}
+	return all, nil
+}
+
+// putTrend writes a trend where it was asked for.
+func putTrend(c *cli.Context, t *trend.Trend, f format.Format, out *output) error {
+	var b bytes.Buffer
+	o := format.Options{Terminal: terminal(os.Stdout, c.Bool("verbose"))}
+	if out.part != nil {
+		o.Color = false
+	}
+	if err := f.Write(&b, t, o); err != nil {
+		return fail(statusFailure, "%w", err)
+	}
+	if out.part != nil {
+		if err := out.save(b.Bytes()); err != nil {
+			return fail(statusFailure, "-o: %w", err)
+		}
+		if !c.Bool("json") {
+			return nil
+		}
+		return putReport(t)
+	}
+	_, err := os.Stdout.Write(b.Bytes())
+	return err
+}
