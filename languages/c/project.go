@@ -38,8 +38,14 @@ type project struct {
 	compiler string // of cg's flag, "" without one
 }
 
-// ownsProject reports whether a folder has a build of C or C++.
+// ownsProject reports whether a folder has a build of C or C++. A Makefile beside the build file of another
+// language starts that one's build.
 func ownsProject(folder string) bool {
+	for _, name := range []string{"pom.xml", "build.gradle", "build.gradle.kts", "build.xml"} {
+		if _, err := os.Stat(filepath.Join(folder, name)); err == nil {
+			return false
+		}
+	}
 	return slices.ContainsFunc([]string{"CMakeLists.txt", "meson.build", "configure", "configure.ac", "Makefile",
 		"makefile", "GNUmakefile"}, func(name string) bool {
 		_, err := os.Stat(filepath.Join(folder, name))
@@ -257,8 +263,13 @@ func (p *project) standIns(args []string) (env, changed []string, err error) {
 		}
 		env = append(env, p.dialect.variable+"="+words)
 	}
-	for _, a := range args {
+	for i, a := range args {
 		a = p.toCopy(a)
+		if i == 0 { // the build may be a compiler's call, which cg finds in its own PATH
+			if a, err = p.compilerCommand(a); err != nil {
+				return nil, nil, err
+			}
+		}
 		if m := compilerArgument().FindStringSubmatch(a); m != nil {
 			words, err := p.wrapped(m[2])
 			if err != nil {
@@ -278,6 +289,19 @@ var compilerVariables = []string{"CC", "CXX", "HOSTCC", "HOSTCXX", "BUILD_CC", "
 // compilerArgument is how arguments of make, cmake and configure name compilers.
 var compilerArgument = pattern.Later(`^((?:-D)?(?:CC|CXX|HOSTCC|HOSTCXX|CMAKE_C_COMPILER|CMAKE_CXX_COMPILER)` +
 	`(?::[A-Z]+)?=)(/.*)$`)
+
+// compilerCommand is the stand-in for a compiler that is the whole build; any other command stays.
+func (p *project) compilerCommand(command string) (string, error) {
+	if filepath.IsAbs(command) {
+		return p.wrapped(command)
+	}
+	if path := filepath.Join(p.wrapping.Shims, command); compilerName().MatchString(command) {
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+	}
+	return command, nil
+}
 
 // wrapped gives a compiler's command with a stand-in where it names the compiler by its whole
 // path.

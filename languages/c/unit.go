@@ -263,7 +263,9 @@ func (u *unit) compilePreprocessed(ctx context.Context, name string, more []stri
 		args = append(args, "-Qunused-arguments")
 	}
 	args = append(append(args, more...), "-x", u.dialect.preprocessed, "-c", name+"-cg.i", "-o", u.objectName(name))
-	return u.compiler.run(ctx, args...)
+	c := exec.CommandContext(ctx, u.compiler.words[0], append(slices.Clone(u.compiler.words[1:]), args...)...)
+	c.Env = append(os.Environ(), "LC_ALL=C", "LANGUAGE=C") // nobody but leaveOut reads what it says
+	return tool.CombinedOutput(c)
 }
 
 // bareError says that a unit whose object is made in its place is to be compiled as it is, and why.
