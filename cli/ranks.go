@@ -35,8 +35,8 @@ func ranksFlag() cli.Flag {
 
 // alone are the flags that make no sense for one rank of many.
 var alone = []string{"output", "json", "keep-source", "benchfmt", "export-plot", "export-csv", "export-markdown",
-	"events", "repeat", "warmup", "include-warmup", "command", "prepare", "budget", "per", "ignore-failure",
-	"show-output", "shell"}
+	"export-metrics", "events", "repeat", "warmup", "include-warmup", "command", "prepare", "budget", "per",
+	"ignore-failure", "show-output", "shell"}
 
 // rankRun is a rank of a run: its file in the run's folder, and its place on its node.
 type rankRun struct {

@@ -14,7 +14,7 @@ import (
 )
 
 // exports are the files that the figures go to, by the flag that names them.
-var exports = []string{"output", "export-csv", "export-markdown", "export-plot"}
+var exports = []string{"output", "export-csv", "export-markdown", "export-plot", "export-metrics"}
 
 func openExports(c *cli.Context) (map[string]*output, error) { return openFiles(c, exports...) }
 

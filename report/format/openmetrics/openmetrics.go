@@ -1,4 +1,4 @@
-// Package openmetrics writes the figures of a check of a change as OpenMetrics text.
+// Package openmetrics writes the figures of a check of a change, and of repeated runs, as OpenMetrics text.
 package openmetrics
 
 import (
@@ -16,7 +16,7 @@ func init() {
 	format.Register(format.Format{
 		Name: "openmetrics", Title: "figures for GitLab's metrics report and for Prometheus",
 		Endings: []string{".prom"},
-		Writers: []format.Writer{format.Writes(write)},
+		Writers: []format.Writer{format.Writes(write), format.Writes(writeRepeated)},
 	})
 }
 
