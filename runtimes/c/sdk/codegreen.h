@@ -127,6 +127,7 @@ int codegreen_say(const char *text, const char *more);
 int codegreen_runs(const char *path, char *found, size_t size);
 void codegreen_writer(const char *ring, char *path, size_t size);
 int codegreen_find(char *path, size_t size);
+void codegreen_close_all(void);
 int codegreen_spawn(const char *cg, char *const *arguments);
 long codegreen_hear(char *message, size_t size, int patience_ms);
 void codegreen_forked(void);
@@ -212,6 +213,20 @@ CODEGREEN_ONE int codegreen_find(char *path, size_t size)
 	return codegreen_runs(writer, path, size) || codegreen_runs("cg", path, size);
 }
 
+/* codegreen_close_all closes what the program has open but for its standard files: whoever reads a pipe of it
+ * would wait for the end of cg. */
+CODEGREEN_ONE void codegreen_close_all(void)
+{
+	long fd, last;
+	if (syscall(436L /* close_range(2), since Linux 5.9 */, 3U, ~0U, 0U) == 0)
+		return;
+	last = sysconf(_SC_OPEN_MAX);
+	if (last < 0 || last > 65536)
+		last = 65536;
+	for (fd = 3; fd < last; fd++)
+		close((int)fd);
+}
+
 /* codegreen_spawn starts cg with a socket as its standard input. It is no child of the program, which may wait
  * for all of its children. */
 CODEGREEN_ONE int codegreen_spawn(const char *cg, char *const *arguments)
@@ -228,6 +243,7 @@ CODEGREEN_ONE int codegreen_spawn(const char *cg, char *const *arguments)
 		setsid();
 		if (dup2(ends[1], 0) < 0 || (null >= 0 && dup2(null, 1) < 0))
 			_exit(127);
+		codegreen_close_all();
 		execv(cg, arguments);
 		_exit(127);
 	}
