@@ -38,8 +38,8 @@ func TestParse(t *testing.T) {
 		{"1e30,rapl", "", `"1e30" is no interval`},
 		{"rapl", "", `"rapl" is no interval: begin with seconds`},
 		{"", "", `"" is no interval`},
-		{"0.1", "", "no metric behind the interval; known are amdsmi-energy, "},
-		{"0.1,smell", "", `no metric "smell"; known are amdsmi-energy, amdsmi-memory, amdsmi-power, amdsmi-temp, amdsmi-util, estimate, hwmon, ipmi, nvml-energy, nvml-memory, nvml-nvlink, nvml-pcie, nvml-power, nvml-temp, nvml-util, rapl, redfish`},
+		{"0.1", "", "no metric behind the interval; known are amdsmi-clock, amdsmi-energy, "},
+		{"0.1,smell", "", `no metric "smell"; known are amdsmi-clock, amdsmi-energy, amdsmi-memory, amdsmi-power, amdsmi-temp, amdsmi-util, cpu-clock, cpu-util, estimate, hwmon, ipmi, nvml-clock, nvml-energy, nvml-memory, nvml-nvlink, nvml-pcie, nvml-power, nvml-temp, nvml-util, rapl, redfish`},
 	}
 	for _, test := range tests {
 		got, err := Parse(test.spec)
