@@ -320,49 +320,15 @@ func TestTreeIsTakenLate(t *testing.T) {
 // forks itself meanwhile.
 func TestForkedBeforeItsFirstEvent(t *testing.T) {
 	const deep, ticks = 3, 3_000_000
-	for processes, what := range map[int]string{2: "fork", 3: "forks"} {
+	for _, what := range []string{"fork", "forks"} {
 		g, _ := add(t, summing(t, trees, treeNodes), false, what, strconv.Itoa(deep), strconv.Itoa(ticks))
-		if len(g.trees) != processes {
+		if len(g.trees) != 2 {
 			t.Fatalf("%s: %d trees", what, len(g.trees))
 		}
 		child := g.trees[1]
 		if innermost := FirstNode + deep - 1; child.nodes[innermost].Site != deep || child.ticks[innermost] < ticks ||
 			child.time() != child.span {
 			t.Errorf("%s: %+v: %v ticks", what, child.nodes, child.ticks)
-		}
-	}
-}
-
-// A child that executes another program has ended, though its process lives, whether it had events or
-// not.
-func TestChildThatExecutesAnother(t *testing.T) {
-	const deep = 3
-	for called := range 2 {
-		g, _ := add(t, summing(t, trees, treeNodes), true, "execs", strconv.Itoa(deep), strconv.Itoa(called))
-		if len(g.trees) != 2 {
-			t.Fatalf("%d trees", len(g.trees))
-		}
-		if child := g.trees[0]; child.Events != uint64(2*called) || child.bySite()[deep] != 0 {
-			t.Errorf("%d events, %v", child.Events, child.calls)
-		}
-	}
-}
-
-// parseStat takes the line of a process whose name has what separates the fields.
-func TestParseStat(t *testing.T) {
-	rest := " 1 2 2 0 -1 4194304 100 0 0 0 0 0 0 0 20 0 1 0 5000 1000 20 18446744073709551615 1 2 "
-	for _, c := range []struct {
-		text, state string
-		stack       uint64
-	}{
-		{"12 (cat) R" + rest + "140727000000000 0 0", "R", 140727000000000},
-		{"12 (a) Z (b 7) S" + rest + "77 0 0", "S", 77},
-		{"12 (a) Z" + rest + "0 0", "Z", 0},
-		{"12 (a) Z 1 2", "", 0},
-		{"", "", 0},
-	} {
-		if state, stack := parseStat(c.text); state != c.state || stack != c.stack {
-			t.Errorf("%q: %q, %d", c.text, state, stack)
 		}
 	}
 }

@@ -175,9 +175,7 @@ type treeHead struct {
 	paths   uint32
 	counted uint32 // cost of an event that is not timed
 	lasting uint32 // ticks from which on an interval that is drawn is a long one
-	_       uint32
-	image   uint64 // 80: where the stack of the program begins, 0 unknown
-	_       [10]uint32
+	_       [13]uint32
 	place   uint64 // 128
 	events  uint64
 	unwound uint64
@@ -211,7 +209,6 @@ var (
 	_ [0]struct{} = [treeTimesBytes - 1472]struct{}{}
 	_ [0]struct{} = [unsafe.Offsetof(treeTimes{}.squares) - 24]struct{}{}
 	_ [0]struct{} = [unsafe.Offsetof(treeTimes{}.bins) - 64]struct{}{}
-	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.image) - 80]struct{}{}
 	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.timed) - 180]struct{}{}
 	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.long) - 576]struct{}{}
 	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.taken) - 192]struct{}{}

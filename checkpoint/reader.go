@@ -2,13 +2,8 @@ package checkpoint
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -224,41 +219,21 @@ func (c *Channel) isGone(l liveChunk) *bool {
 	return &c.gone[l.index]
 }
 
-// silentTrees is how many trees without events findEnded looks at each time: the newest.
-const silentTrees = 8
-
-// findEnded marks, ten times a second, the chunks whose writers were killed, ended
-// without telling, or gave their process to another program by exec(2). It looks
-// more often at children of fork(2) that have had no event: most of them call exec soon.
-// Writers in another pid namespace have other numbers there than in our /proc: nothing can
-// be said of them until the program ends.
+// findEnded marks, ten times a second, the chunks whose writers were killed or
+// ended without telling. Writers in another pid namespace have other numbers
+// there than in our /proc: nothing can be said of them until the program ends.
 func (c *Channel) findEnded() {
 	now := Monotime()
-	all := now-c.lastSearch >= Instant(100*time.Millisecond)
-	if all {
-		c.lastSearch = now
+	if now-c.lastSearch < Instant(100*time.Millisecond) {
+		return
 	}
-	silent := 0
-	for _, l := range slices.Backward(c.live) {
+	c.lastSearch = now
+	for _, l := range c.live {
 		if l.state != stateOwned || *c.isGone(l) {
 			continue
 		}
 		h := c.headOf(l)
 		if h.pidSpace == 0 || h.pidSpace != c.space {
-			continue
-		}
-		if l.tree && h.pid == h.tid {
-			head := c.forest.at(l.index).head
-			isSilent := atomic.LoadUint64(&head.events) == 0 && head.image != 0
-			if isSilent {
-				silent++
-			}
-			if (all || isSilent && silent <= silentTrees) && head.image != 0 && hasLeft(h.pid, head.image) {
-				*c.isGone(l) = true
-				continue
-			}
-		}
-		if !all {
 			continue
 		}
 		path := fmt.Sprintf("/proc/%d/task/%d", h.pid, h.tid)
@@ -269,28 +244,6 @@ func (c *Channel) findEnded() {
 			*c.isGone(l) = true
 		}
 	}
-}
-
-// hasLeft reports whether a process runs another program than that whose stack began there, or none: it
-// has ended, and nobody has waited for it.
-func hasLeft(pid uint32, image uint64) bool {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return errors.Is(err, fs.ErrNotExist)
-	}
-	state, began := parseStat(string(text))
-	return state == "Z" || state == "X" || began != 0 && began != image
-}
-
-// parseStat gives the state of a process and where the stack of its program begins (proc_pid_stat(5)), 0
-// where the system does not tell.
-func parseStat(text string) (state string, stack uint64) {
-	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:]) // from the third on
-	if len(fields) < 26 {
-		return "", 0
-	}
-	stack, _ = strconv.ParseUint(fields[25], 10, 64)
-	return fields[0], stack
 }
 
 // Finish drains what the ended program left, whether released or not: call it

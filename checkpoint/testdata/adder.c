@@ -17,8 +17,6 @@
  *   adder CHANNEL fork N M       sites 1 to N call each other, and the last forks; both
  *                                processes return, the child after M ticks, and call site 7
  *   adder CHANNEL forks N M      the same, and the child forks before its first event
- *   adder CHANNEL execs N M      the same, where M is 0; but the child, and where M is 1 after it
- *                                has called site 7, becomes cat until its tree is free
  *   adder CHANNEL pathless N     N threads call site 7 one after the other, with the
  *                                path of the trees gone after the first
  *   adder CHANNEL limited N      the same with N threads that live, and the path there,
@@ -202,32 +200,6 @@ static void fork_twice(uint64_t n, uint64_t m)
 	fork_deep(n, m);
 }
 
-/* The parent lets its child end once the reader has freed the child's tree. */
-static void fork_and_exec(uint64_t n, uint64_t m)
-{
-	int ends[2];
-	for (uint32_t site = 1; site <= n; site++)
-		enter(site);
-	if (pipe(ends))
-		exit(1);
-	pid_t child = fork();
-	if (!child) {
-		if (m)
-			call(7);
-		dup2(ends[0], 0);
-		close(ends[1]);
-		execlp("cat", "cat", (char *)NULL);
-		_exit(1);
-	}
-	alarm(60);
-	while (atomic_load(&cg_head->head) < 2 || atomic_load(&cg_trees->state[1]) != CG_FREE)
-		usleep(1000);
-	close(ends[1]);
-	waitpid(child, NULL, 0);
-	for (uint32_t site = (uint32_t)n; site > 0; site--)
-		leave(site);
-}
-
 static void pathless(uint64_t n, uint64_t m)
 {
 	m = 3;
@@ -260,7 +232,7 @@ static const struct {
 } modes[] = {
 	{"wide", wide},	    {"recursion", recursion}, {"few", few},	      {"long", longs},	    {"threads", threads},
 	{"others", others}, {"late", late},	    {"fork", fork_deep},      {"pathless", pathless}, {"limited", limited},
-	{"forks", fork_twice}, {"execs", fork_and_exec},
+	{"forks", fork_twice},
 };
 
 int main(int argc, char **argv)

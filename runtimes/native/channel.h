@@ -57,11 +57,7 @@ static void cg_in_parent(void)
 	cg_parent_pid = 0;
 }
 
-#define CG_MANY_TREES 1024
-
-/* In the child nothing of the parent's is this thread's. It takes its tree at once, so that
- * what it does before its first event is known when it does it. Where there are few
- * trees, it waits for its first event: a child that executes another program has none. */
+/* In the child nothing of the parent's is this thread's. */
 static void cg_in_child(void)
 {
 	cg_index = cg_started = 0;
@@ -70,37 +66,12 @@ static void cg_in_child(void)
 	cg_mine.forked = cg_mine.forking;
 	cg_next = cg_end = NULL;
 	cg_set_quick();
-	if (cg_mine.forked && !cg_orphan && !cg_head->closed && cg_trees->trees >= CG_MANY_TREES) {
-		int e = errno;
-		cg_take_tree();
-		errno = e;
-	}
 }
 
 __attribute__((destructor)) static void cg_at_exit(void)
 {
 	if (cg_index || cg_mine.tree)
 		cg_thread_end(NULL);
-}
-
-/* cg_stack_begins is startstack of proc_pid_stat(5): another program in this process has another.
- * 0 where that is not known. */
-static uint64_t cg_stack_begins(void)
-{
-	char text[1024];
-	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	ssize_t n = read(fd, text, sizeof text - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = 0;
-	const char *p = strrchr(text, ')'); /* behind the second field, which may have spaces */
-	for (int field = 2; p && field < 28; field++)
-		p = strchr(p + 1, ' ');
-	uint64_t at = 0;
-	while (p && *++p >= '0' && *p <= '9')
-		at = at * 10 + (uint64_t)(*p - '0');
-	return at;
 }
 
 /* cg_open maps the channel. 0, or the errno of what failed; EPROTO for a file
@@ -135,7 +106,6 @@ static int cg_open(const char *path)
 	}
 	madvise(m, (size_t)st.st_size, MADV_DONTDUMP);
 	cg_monotonic_clock = h->clock == CG_CLOCK_MONOTONIC;
-	cg_image = cg_stack_begins();
 	cg_pid_space = stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
 	cg_state = (_Atomic uint32_t *)(m + CG_PAGE);
 	cg_chunks = m + CG_PAGE + states;

@@ -40,7 +40,6 @@ static int cg_orphan; /* the reader is gone */
 CG_TLS uint32_t cg_parent_pid, cg_parent_tid;
 CG_TLS uint64_t cg_fork_tick;
 static uint64_t cg_pid_space;
-static uint64_t cg_image; /* where the stack of the program begins, 0 unknown */
 static uint32_t cg_cost;         /* of an event that is timed, see cg_calibrate */
 static uint32_t cg_counted_cost; /* of one that is not */
 

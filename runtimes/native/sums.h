@@ -361,7 +361,6 @@ static void cg_begin_tree(void)
 	}
 	cg_chunk *c = &t->tree->head;
 	cg_fill_header(c, CG_FIRST | CG_OTHERS, cg_missed);
-	t->tree->image = cg_image;
 	if (t->forked) /* the time from there is that of the frame in which the process was forked */
 		c->tick = t->forked;
 	t->forked = 0;

@@ -215,7 +215,7 @@ func TestSumsOfStrands(t *testing.T) {
 	run := func(tid uint32, last bool, w checkpoint.Window) {
 		n := st.Fold(checkpoint.Run{
 			Thread: checkpoint.Thread{PID: 1, TID: tid}, First: true, Start: 5, Last: last,
-			Tally: &checkpoint.Tally{Paths: 7, Strands: true, Nodes: nodes, Events: 1, Windows: []checkpoint.Window{w}},
+			Tally: &checkpoint.Tally{Paths: 7, Strands: true, Nodes: nodes, Windows: []checkpoint.Window{w}},
 		}, 100, 100)
 		if n != 1 {
 			t.Fatalf("thread %d: %d windows", tid, n)

@@ -35,7 +35,6 @@ type adding struct {
 	tree    *sumTree
 	number  uint64 // of the tree
 	strands bool
-	events  uint64
 	gaps    gaps
 	ran     []uint32
 	closed  []closedFrames
@@ -68,7 +67,6 @@ func (st *Stacks) foldSums(r checkpoint.Run, until checkpoint.Tick) int {
 	t.gone = false
 	y := st.adding(t, tally)
 	y.cost, y.lasting = tally.CountedCost, tally.Lasting
-	y.events += tally.Events
 	st.Stats.Events += tally.Events
 	st.Stats.Unwound += tally.Unwound
 	st.Stats.Closed += tally.Closed

@@ -225,7 +225,7 @@ func (st *Stacks) cutPath(n int32, times uint64) {
 // abandon ends every frame of a thread whose continuation is unknown.
 func (st *Stacks) abandon(t *Thread) {
 	if t.adding != nil {
-		if !t.nowhere && t.adding.events > 0 { // else its calls are those of the process that forked it
+		if !t.nowhere {
 			st.cutPath(t.top.Node, 1)
 		}
 		st.leaveTree(t)
