@@ -37,8 +37,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -124,11 +127,13 @@ struct codegreen_state {
 extern struct codegreen_state codegreen_state;
 long long codegreen_now(void);
 int codegreen_say(const char *text, const char *more);
+int codegreen_is_program(const char *path);
 int codegreen_runs(const char *path, char *found, size_t size);
 void codegreen_writer(const char *ring, char *path, size_t size);
 int codegreen_find(char *path, size_t size);
 void codegreen_close_all(void);
 int codegreen_spawn(const char *cg, char *const *arguments);
+int codegreen_tell(const char *message, int length);
 long codegreen_hear(char *message, size_t size, int patience_ms);
 void codegreen_forked(void);
 void codegreen_leave(void);
@@ -153,6 +158,12 @@ CODEGREEN_ONE int codegreen_say(const char *text, const char *more)
 	return -1;
 }
 
+CODEGREEN_ONE int codegreen_is_program(const char *path)
+{
+	struct stat file;
+	return access(path, X_OK) == 0 && stat(path, &file) == 0 && S_ISREG(file.st_mode);
+}
+
 /* codegreen_runs finds a program by its path, or by its name in PATH. */
 CODEGREEN_ONE int codegreen_runs(const char *path, char *found, size_t size)
 {
@@ -160,13 +171,13 @@ CODEGREEN_ONE int codegreen_runs(const char *path, char *found, size_t size)
 	if (!path || !*path)
 		return 0;
 	if (strchr(path, '/'))
-		return snprintf(found, size, "%s", path) < (int)size && access(found, X_OK) == 0;
+		return snprintf(found, size, "%s", path) < (int)size && codegreen_is_program(found);
 	for (folder = getenv("PATH"); folder; folder = *end ? end + 1 : NULL) {
 		end = strchr(folder, ':');
 		if (!end)
 			end = folder + strlen(folder);
 		if (end > folder && snprintf(found, size, "%.*s/%s", (int)(end - folder), folder, path) < (int)size &&
-		    access(found, X_OK) == 0)
+		    codegreen_is_program(found))
 			return 1;
 	}
 	return 0;
@@ -203,10 +214,12 @@ CODEGREEN_ONE void codegreen_writer(const char *ring, char *path, size_t size)
 	}
 }
 
-/* codegreen_find finds cg. */
+/* codegreen_find finds cg. A set-user-ID program finds none: its caller would choose what it runs. */
 CODEGREEN_ONE int codegreen_find(char *path, size_t size)
 {
 	char writer[4096];
+	if (getauxval(AT_SECURE))
+		return 0;
 	if (codegreen_runs(getenv("CODEGREEN_CG"), path, size))
 		return 1;
 	codegreen_writer(getenv("CG_SAMPLES"), writer, sizeof writer);
@@ -231,6 +244,7 @@ CODEGREEN_ONE void codegreen_close_all(void)
  * for all of its children. */
 CODEGREEN_ONE int codegreen_spawn(const char *cg, char *const *arguments)
 {
+	const struct timeval patience = {5, 0};
 	int ends[2], status, null;
 	pid_t child;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
@@ -256,7 +270,19 @@ CODEGREEN_ONE int codegreen_spawn(const char *cg, char *const *arguments)
 	}
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
+	setsockopt(ends[0], SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
 	return ends[0];
+}
+
+/* codegreen_tell sends a message, and reports whether it went. A cg that takes none for 5 s is told nothing more. */
+CODEGREEN_ONE int codegreen_tell(const char *message, int length)
+{
+	ssize_t n;
+	while ((n = send(codegreen_state.fd, message, (size_t)length, MSG_NOSIGNAL)) < 0 && errno == EINTR)
+		;
+	if (n < 0)
+		shutdown(codegreen_state.fd, SHUT_RDWR);
+	return n >= 0;
 }
 
 /* codegreen_hear takes a message of cg, and gives its length; 0 or less where there is none. */
@@ -415,7 +441,7 @@ CODEGREEN_ONE codegreen_task codegreen_begin_at(int inside, codegreen_task paren
 			     (long)syscall(SYS_gettid), codegreen_now(), name ? name : "");
 		if (n >= (int)sizeof message)
 			n = (int)sizeof message - 1;
-		send(s->fd, message, (size_t)n, MSG_NOSIGNAL);
+		codegreen_tell(message, n);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return number;
@@ -447,7 +473,7 @@ CODEGREEN_ONE int codegreen_end(codegreen_task number)
 			task->parent->inside--;
 		free(task);
 		n = snprintf(message, sizeof message, "end %ld %lld", number, now);
-		send(s->fd, message, (size_t)n, MSG_NOSIGNAL);
+		codegreen_tell(message, n);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return status;
@@ -464,8 +490,9 @@ CODEGREEN_ONE codegreen_energy codegreen_energy_of(codegreen_task task)
 	pthread_mutex_lock(&s->asking); /* nobody stops the session meanwhile */
 	if (s->fd >= 0) {
 		n = snprintf(message, sizeof message, "energy %ld", task);
-		if (send(s->fd, message, (size_t)n, MSG_NOSIGNAL) > 0 && codegreen_hear(message, sizeof message, -1) > 0 &&
-		    sscanf(message, "energy %lld %lld %lld %lld", &micro[0], &micro[1], &micro[2], &micro[3]) < 4)
+		if (!codegreen_tell(message, n) || codegreen_hear(message, sizeof message, 15000) <= 0)
+			shutdown(s->fd, SHUT_RDWR); /* an answer that comes late would be taken for that of the next question */
+		else if (sscanf(message, "energy %lld %lld %lld %lld", &micro[0], &micro[1], &micro[2], &micro[3]) < 4)
 			micro[0] = micro[1] = micro[2] = micro[3] = -1;
 	}
 	pthread_mutex_unlock(&s->asking);
@@ -488,7 +515,7 @@ CODEGREEN_ONE int codegreen_stop(void)
 	pthread_mutex_lock(&s->lock);
 	if (s->fd >= 0) {
 		status = -1;
-		if (send(s->fd, "stop", 4, MSG_NOSIGNAL) == 4 && codegreen_hear(message, sizeof message, 60000) > 0) {
+		if (codegreen_tell("stop", 4) && codegreen_hear(message, sizeof message, 60000) > 0) {
 			if (strcmp(message, "closed") == 0)
 				status = 0;
 		} else {
