@@ -262,10 +262,7 @@ func (x *explanation) verdict(c *Cost) {
 	if r != nil && r.Reason == Resolved || x.windows.Domains[x.main].Domain.Method != nemb.Measured {
 		return // however well it is known what is the program's
 	}
-	// What neighbours make unsure is no fault of the function's time.
-	less, more := x.windows.Unlike(x.main)
-	width := float64(c.Self.Hi)/more - min(float64(c.Self.Lo)/less, float64(c.Self.Energy))
-	if width <= 2*regression.Unsure*float64(c.Self.Energy) {
+	if float64(c.Self.Hi-c.Self.Lo) <= 2*regression.Unsure*float64(c.Self.Energy) {
 		return
 	}
 	c.Reason = TooLittle

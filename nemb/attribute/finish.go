@@ -173,8 +173,7 @@ func (o *outcome) boundProgram(d int, l *Ledger) {
 	if b.Program > 0 {
 		// What the runtime did for cg leaves the program with its bounds.
 		stays := float64(l.Program()) / float64(b.Program)
-		less, more := o.windows.Unlike(d)
-		lo, hi := stays*b.ProgramLo*b.Domain.Lo*less, stays*b.ProgramHi*b.Domain.Hi*more
+		lo, hi := stays*b.ProgramLo*b.Domain.Lo, stays*b.ProgramHi*b.Domain.Hi
 		l.ProgramLo, l.ProgramHi = interval(l.Program(), lo-off, hi+off)
 	}
 	if b.Domain.Step > 0 || late > 0 {

@@ -138,10 +138,10 @@ func (w *Windows) Bounds(site checkpoint.SiteID, d int) (self, inclusive Bounds)
 	domain := &w.Domains[d]
 	less := func(of, machine Bounds) Bounds {
 		idle := domain.constant.power
-		return w.beside(d, Bounds{
+		return Bounds{
 			Lo: max(0, of.Lo-idle.Hi*machine.Lo*domain.Domain.Lo),
 			Hi: max(0, of.Hi-idle.Lo*machine.Hi*domain.Domain.Hi),
-		})
+		}
 	}
 	return less(b.selfOf[d], b.selfMachine[d]), less(b.inclusiveOf[d], b.inclusiveMachine[d])
 }

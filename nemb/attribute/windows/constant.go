@@ -126,18 +126,15 @@ func (w *Windows) Known(d int) (lo, hi float64) {
 
 // Part is the interval of a part e of the program's energy in a domain. e itself is known
 // within so much either way; machine is the machine time that goes with it.
-//
-// Its power was found among windows whose energy was divided by processor time, and its own
-// time is late where threads wait for processors: what neighbours make unsure counts twice.
 func (w *Windows) Part(d int, e, within, machine float64) Bounds {
 	b := &w.Domains[d]
 	if w.isConstant(d) {
 		p := b.constant.power
-		return w.beside(d, w.beside(d, Bounds{
+		return Bounds{
 			Lo: (e - within - (p.Hi-p.Power)*machine) * b.Domain.Lo,
 			Hi: (e + within + (p.Power-p.Lo)*machine) * b.Domain.Hi,
-		}))
+		}
 	}
 	lo, hi := w.Known(d)
-	return w.beside(d, w.beside(d, Bounds{Lo: (e - within) * lo, Hi: (e + within) * hi}))
+	return Bounds{Lo: (e - within) * lo, Hi: (e + within) * hi}
 }

@@ -82,8 +82,6 @@ type Windows struct {
 	sites   siteShares
 	bounds  siteBounds
 	machine machineTime
-
-	neighbours neighbours
 }
 
 // Stats counts what was wrong with samples.
@@ -205,7 +203,6 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 	stale, longest := w.stale(s, prev, out.PerTick)
 	w.bounds.ran(w.sites.of, len(w.Domains), prev.At, s.At, longest)
 	if !failed {
-		w.neighbours.add(used)
 		w.shareMachine(&out, used)
 	}
 	for d := range w.Domains {
