@@ -289,7 +289,7 @@ assert hard == resource.RLIM_INFINITY or hard > 1100
 resource.setrlimit(resource.RLIMIT_NOFILE, (1100, hard))
 files = [os.open('/dev/null', os.O_RDONLY) for _ in range(1040)]
 with codegreen.Session(output_file='x.json') as s:
-    print(s._source.via, s._source.out.fileno() > 1024)
+    print(s._source.via, s._source.helper.out.fileno() > 1024)
 """)
         self.assertEqual((p.returncode, p.out), (0, "sidecar True\n"), p.err)
 

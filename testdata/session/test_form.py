@@ -20,7 +20,8 @@ class Constructor(Case):
         got = {n: p.default for n, p in inspect.signature(codegreen.Session).parameters.items()}
         self.assertEqual(got, {
             "name": "default", "output_file": None, "output_format": "auto", "save_to_file": True, "warn_on_concurrent": True,
-            "record_time_series": False, "buffer_samples": None, "sample_interval_ms": None, "sampling_mode": "fixed"})
+            "record_time_series": False, "buffer_samples": None, "sample_interval_ms": None, "sampling_mode": "fixed",
+            "gauges": None, "gauge_interval_ms": 1000.0})
 
     def test_by_default_results_are_written_to_codegreen_pid_json_in_the_working_directory(self):
         p = self.program("with codegreen.Session('a') as s:\n    with s.task('t'): time.sleep(0.05)\nprint(os.getpid())\n")

@@ -264,7 +264,10 @@ func (s *Session) isOver() bool {
 func (s *Session) drain() {
 	defer s.drained.Done()
 	period, calm := time.Duration(drainNs), 0
-	ring := time.Duration(max(s.source.intervalNs, 1)) * 512
+	ring := time.Duration(s.source.intervalNs) * 512
+	if ring <= 0 { // there are gauges alone
+		ring = drainMostNs
+	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {

@@ -1,3 +1,4 @@
+# not saved: it ends its recording before the interpreter finalises
 # What the interpreter finalises at its end comes in the order of a plain run, also in the
 # first run, which adds the checkpoints: globals by module, what was left on sys and
 # builtins, then cycles. The collector is off: it would end some cycles earlier, at a

@@ -530,6 +530,7 @@ public final class Session implements AutoCloseable {
     /** Empties the ring before it is full; how often follows how full it was. */
     private void drain() {
         long period = Spec.DRAIN_NS, most = Math.max(10_000_000, source.intervalNs * 512);
+        if (source.intervalNs <= 0) most = Spec.DRAIN_MOST_NS; // there are gauges alone
         int calm = 0;
         data.lock();
         try {
