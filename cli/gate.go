@@ -107,15 +107,15 @@ func runGate(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := k.openHistory(); err != nil {
-		return err
-	}
 	defer func() {
 		k.closeHistory()
 		for _, o := range outs {
 			o.abandon()
 		}
 	}()
+	if err := k.openHistory(); err != nil {
+		return err
+	}
 	// A hook's would lead the command and its build to the repository that it runs in.
 	for _, name := range gate.GitVariables {
 		os.Unsetenv(name)
@@ -222,6 +222,7 @@ type check struct {
 	dir          string // of the trees, logs and counts
 	repository   *gate.Repository
 	history      *os.File // nil for none
+	historyIsNew bool
 	parts        []string // our own files, until they have their names
 	trees        [2]tree
 	per          []work.Pattern

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -47,7 +48,11 @@ func (k *check) openHistory() error {
 		"export-metrics"); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o666)
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = os.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o666)
+		k.historyIsNew = err == nil
+	}
 	if err != nil {
 		return fail(statusUsage, "--history: %w", err)
 	}
@@ -72,7 +77,7 @@ func (k *check) closeHistory() {
 	if k.history == nil {
 		return
 	}
-	if info, err := k.history.Stat(); err == nil && info.Size() == 0 {
+	if info, err := k.history.Stat(); k.historyIsNew && err == nil && info.Size() == 0 {
 		os.Remove(k.history.Name())
 	}
 	k.history.Close()

@@ -16,9 +16,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
 
+	"cg/gate"
 	"cg/nemb"
 	"cg/report"
 	"cg/report/verdict"
@@ -142,6 +142,8 @@ func decode(text []byte) (l Line, err error) {
 		return l, report.Unreadable(l.CgVersion, l.SchemaVersion, "measure it anew")
 	case !(l.Value > 0) || math.IsInf(l.Value, 0):
 		return l, fmt.Errorf("value: %g is no cost", l.Value)
+	case l.Pairs < 1:
+		return l, fmt.Errorf("pairs: %d is no number of measurements", l.Pairs)
 	}
 	return l, nil
 }
@@ -149,7 +151,7 @@ func decode(text []byte) (l Line, err error) {
 // key tells what may be compared.
 func (l Line) key() string {
 	kind := ""
-	if slices.Contains([]string{"energy", "cpu-energy"}, l.Metric) {
+	if whole, _ := gate.Metric(l.Metric).Of(); whole.IsEnergy() {
 		kind = string(l.Kind)
 	}
 	return strings.Join([]string{fmt.Sprintf("%q", l.Command), l.Build, l.Granularity, l.Metric, l.Unit, l.Counter,

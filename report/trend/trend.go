@@ -255,7 +255,7 @@ func (s *Series) Sentence() string {
 // Facts are what was measured, where.
 func (s *Series) Facts() [][2]string {
 	facts := [][2]string{{"metric", s.Metric + " by " + s.Counter}}
-	if s.Kind == nemb.Estimated && s.Unit == "J" {
+	if whole, _ := gate.Metric(s.Metric).Of(); s.Kind == nemb.Estimated && whole.IsEnergy() {
 		facts = append(facts, [2]string{"energies", "estimated, not measured"})
 	}
 	if s.Build != "" {

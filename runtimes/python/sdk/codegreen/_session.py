@@ -495,8 +495,7 @@ class Session:
     def _draining(self):
         """Empties the ring before it is full; the period follows how full it was."""
         period, calm, warned = DRAIN_NS * 1e-9, 0, False
-        slots_s = self._source.slots * self._source.interval_ns * 1e-9
-        most = max(0.001, slots_s / 8) if slots_s > 0 else DRAIN_MOST_NS * 1e-9  # else there are gauges alone
+        most = max(0.001, (self._source.slots * self._source.interval_ns or DRAIN_MOST_NS * 8) * 1e-9 / 8)
         while not self._woken.wait(min(period, most)):
             with self._data:
                 if self._dead or not self._running:
