@@ -529,12 +529,12 @@ public final class Session implements AutoCloseable {
 
     /** Empties the ring before it is full; how often follows how full it was. */
     private void drain() {
-        long period = Spec.DRAIN_NS, every = source.intervalNs * 512;
-        int calm = 0;
+        long period = Spec.DRAIN_NS, every = source.intervalNs * 512, calm = 0;
+        long most = every > 0 ? Math.max(10_000_000, every) : Spec.DRAIN_MOST_NS; // else there are gauges alone
         data.lock();
         try {
             while (stopped == 0) {
-                woken.await(Math.min(period, every > 0 ? Math.max(10_000_000, every) : Spec.DRAIN_MOST_NS), TimeUnit.NANOSECONDS);
+                woken.await(Math.min(period, most), TimeUnit.NANOSECONDS);
                 if (stopped != 0) return;
                 source.read(samples);
                 if (gauges != null) gauges.read();
