@@ -69,7 +69,7 @@ func runAnalyze(c *cli.Context) error {
 	}
 	save := c.Bool("save-instrumented")
 	tree := &instrument.Tree{
-		Planner: lang.Plan, Decode: lang.Decode,
+		Planner: lang.Plan, PlannerFor: lang.PlanFor, Decode: lang.Decode,
 		Options: instrument.Options{
 			Granularity: granularity, Include: c.StringSlice("include"), Exclude: c.StringSlice("exclude"), Entry: true,
 		},

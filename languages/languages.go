@@ -196,6 +196,9 @@ type Capabilities struct {
 	// PlanTarget plans the files of a target together, for a language where more than a
 	// file's text decides what its sites are and how they are called.
 	PlanTarget func(t Target, files []string, o instrument.Options) (Planned, error)
+	// PlanFor gives the planner of a file, for a language whose programs have files of another grammar,
+	// too. nil where Plan is that of all files.
+	PlanFor func(file string) instrument.Planner
 	// Outline plans a text that Plan cannot place, by asking the interpreter for
 	// its syntax tree. Nothing of the text is run.
 	Outline instrument.Planner

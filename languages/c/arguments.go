@@ -16,10 +16,42 @@ import (
 
 // arguments are the parts of a command line.
 type arguments struct {
-	flags []string // of the compiler: those of the environment, of --build-flags, and before the target
-	files []string
-	args  []string // the program's
-	name  string   // of the target, for the program
+	own    map[*dialect][]string // flags for the compiler of a language: of CFLAGS, of CXXFLAGS
+	shared []string              // those of the other variables, of --build-flags, and before the target
+	files  []string              // of C and of C++
+	args   []string              // the program's
+	name   string                // of the target, for the program
+}
+
+// flags are those for the compiler of a language. A standard (-std) is one of C or of C++: in a program of
+// both, the other's compiler does not get it.
+func (a arguments) flags(d *dialect) []string {
+	all := slices.Concat(a.own[d], a.shared)
+	if len(a.dialects()) < 2 {
+		return all
+	}
+	return slices.DeleteFunc(all, func(flag string) bool {
+		standard, is := strings.CutPrefix(flag, "-std=")
+		return is && strings.Contains(standard, "++") != d.scoped
+	})
+}
+
+// dialects are the languages of the files, C before C++.
+func (a arguments) dialects() (all []*dialect) {
+	for _, d := range dialects {
+		if slices.ContainsFunc(a.files, d.isSource) {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// dialectOf is the language of a file, by its ending; nil for neither.
+func dialectOf(name string) *dialect {
+	if i := slices.IndexFunc(dialects, func(d *dialect) bool { return d.isSource(name) }); i >= 0 {
+		return dialects[i]
+	}
+	return nil
 }
 
 // twoWords are flags of a compiler whose value may be the next argument.
@@ -59,12 +91,18 @@ var refusedFlags = map[string]string{
 
 // parseArguments parses a command line.
 func (d *dialect) parseArguments(t languages.Target) (a arguments, err error) {
-	for _, from := range []string{d.flags, "CPPFLAGS", "LDFLAGS", "LDLIBS"} {
-		words, err := splitWords(os.Getenv(from))
-		if err != nil {
-			return a, languages.Refuse(2, "%s: %v", from, err)
+	a.own = map[*dialect][]string{}
+	for _, d := range dialects {
+		if a.own[d], err = flagsOf(d.flags); err != nil {
+			return a, err
 		}
-		a.flags = append(a.flags, words...)
+	}
+	for _, from := range []string{"CPPFLAGS", "LDFLAGS", "LDLIBS"} {
+		words, err := flagsOf(from)
+		if err != nil {
+			return a, err
+		}
+		a.shared = append(a.shared, words...)
 	}
 	given, err := splitWords(t.Flags["build-flags"])
 	if err != nil {
@@ -82,8 +120,8 @@ func (d *dialect) parseArguments(t languages.Target) (a arguments, err error) {
 		}
 		given, args = append(given, args[:more]...), args[more:]
 	}
-	a.flags = append(a.flags, given...)
-	for _, flag := range a.flags {
+	a.shared = append(a.shared, given...)
+	for _, flag := range slices.Concat(a.own[dialects[0]], a.own[dialects[1]], a.shared) {
 		if why := refusedFlags[flag]; why != "" {
 			return a, languages.Refuse(2, "%s: %s", flag, why)
 		}
@@ -94,7 +132,17 @@ func (d *dialect) parseArguments(t languages.Target) (a arguments, err error) {
 	return a, a.takeTarget(d, args)
 }
 
-// takeTarget takes the files at the beginning of the arguments, or a folder.
+// flagsOf are the flags in a variable of the environment.
+func flagsOf(variable string) ([]string, error) {
+	words, err := splitWords(os.Getenv(variable))
+	if err != nil {
+		return nil, languages.Refuse(2, "%s: %v", variable, err)
+	}
+	return words, nil
+}
+
+// takeTarget takes the files at the beginning of the arguments, or a folder: at least one is of the language
+// that was asked for.
 func (a *arguments) takeTarget(d *dialect, args []string) error {
 	full, err := filepath.Abs(args[0])
 	if err != nil {
@@ -108,26 +156,31 @@ func (a *arguments) takeTarget(d *dialect, args []string) error {
 	}
 	a.name = strings.TrimSuffix(a.name, filepath.Ext(a.name))
 	n := 0
-	for n < len(args) && d.isSource(args[n]) {
+	for n < len(args) && dialectOf(args[n]) != nil {
 		n++
 	}
 	a.files, a.args = args[:n], args[n:]
-	if n == 0 {
+	if !slices.ContainsFunc(a.files, d.isSource) {
 		return languages.Refuse(2, "%s: no %s file, and no folder: name %s", args[0], d.title, d.targets())
 	}
 	return nil
 }
 
-// sourcesBelow lists the dialect's files below a folder, in order.
+// sourcesBelow lists the files of a program below a folder, in order: those of C, or those of C++ with those of
+// C that they call.
 func (d *dialect) sourcesBelow(folder string) (all []string, err error) {
-	for _, ending := range d.endings {
+	endings := d.endings
+	if d.scoped {
+		endings = slices.Concat(d.endings, dialects[0].endings)
+	}
+	for _, ending := range endings {
 		var files []string
 		if files, err = languages.Sources(d.title, folder, ending); err == nil {
 			all = append(all, files...)
 		}
 	}
-	if len(all) == 0 {
-		return nil, err
+	if !slices.ContainsFunc(all, d.isSource) {
+		return languages.Sources(d.title, folder, d.endings[0]) // which says so
 	}
 	slices.Sort(all)
 	return all, nil

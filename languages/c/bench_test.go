@@ -81,7 +81,7 @@ func BenchmarkPair(b *testing.B) {
 	if err := p.compile(context.Background(), true); err != nil {
 		b.Fatal(err)
 	}
-	object, err := runtimes.Object(context.Background(), p.compiler.words, cache, dir)
+	object, err := runtimes.Object(context.Background(), p.compilers[p.linker].words, cache, dir)
 	if err != nil {
 		b.Fatal(err)
 	}

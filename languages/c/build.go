@@ -14,17 +14,17 @@ import (
 	"cg/runtimes"
 )
 
-// build is a program that is made of some files.
+// build is a program that is made of some files, each of which the compiler of its language compiles.
 type build struct {
-	dialect  *dialect
-	compiler compiler
-	target   arguments
-	setup    languages.Setup
-	kept     runtimes.Cache
-	objects  []*object
+	compilers map[*dialect]compiler
+	linker    *dialect // whose compiler links the program: that of C++ if one file is of it
+	target    arguments
+	setup     languages.Setup
+	kept      runtimes.Cache
+	objects   []*object
 }
 
-// prepare finds the compiler, and what cg has kept.
+// prepare finds the compilers, and what cg has kept.
 func (d *dialect) prepare(ctx context.Context, t languages.Target, s languages.Setup) (*build, error) {
 	target, err := d.parseArguments(t)
 	if err == nil {
@@ -33,12 +33,16 @@ func (d *dialect) prepare(ctx context.Context, t languages.Target, s languages.S
 	if err != nil {
 		return nil, err
 	}
-	b := &build{dialect: d, target: target, setup: s}
-	if b.compiler, err = d.findCompiler(ctx, t.Interpreter); err != nil {
-		return nil, err
-	}
-	if i := slices.IndexFunc(target.flags, func(f string) bool { return f == "-m32" || f == "-mx32" }); i >= 0 {
-		return nil, languages.Refuse(2, "%s: checkpoints are for programs of 64 bits", target.flags[i])
+	b := &build{target: target, setup: s, compilers: map[*dialect]compiler{}}
+	for _, b.linker = range target.dialects() {
+		if b.compilers[b.linker], err = b.linker.findCompiler(ctx, d.asked(t, b.linker)); err != nil {
+			return nil, err
+		}
+		for _, flag := range target.flags(b.linker) {
+			if flag == "-m32" || flag == "-mx32" {
+				return nil, languages.Refuse(2, "%s: checkpoints are for programs of 64 bits", flag)
+			}
+		}
 	}
 	b.kept, err = s.CacheFolder("c")
 	return b, err
@@ -67,7 +71,8 @@ func (b *build) compile(ctx context.Context, inline bool) error {
 		if err != nil {
 			return err
 		}
-		u := &unit{dialect: b.dialect, compiler: b.compiler, flags: without(b.target.flags, linking), file: file,
+		of := dialectOf(file)
+		u := &unit{dialect: of, compiler: b.compilers[of], flags: without(b.target.flags(of), linking), file: file,
 			inline: inline,
 			owner:  owner{dir: cwd, folders: folders, options: options}, kept: b.kept, dir: b.setup.Dir,
 			key: fmt.Sprintf("unit%d", i)}
@@ -90,8 +95,8 @@ func (b *build) compile(ctx context.Context, inline bool) error {
 // link makes the program of the objects and that of the checkpoints, or finds it, and
 // returns its path and what the linker said.
 func (b *build) link(ctx context.Context, runtime string) (program string, said []byte, err error) {
-	h := sha256.New()
-	fmt.Fprintf(h, "%s %q %s", b.compiler.key, b.target.flags, filepath.Base(runtime))
+	h, flags := sha256.New(), b.target.flags(b.linker)
+	fmt.Fprintf(h, "%s %q %s", b.compilers[b.linker].key, flags, filepath.Base(runtime))
 	var names []string
 	for _, o := range b.objects {
 		names = append(names, o.path)
@@ -104,14 +109,13 @@ func (b *build) link(ctx context.Context, runtime string) (program string, said 
 	program = filepath.Join(folder, b.target.name)
 	key := "program-" + hex.EncodeToString(h.Sum(nil))[:24]
 	// Where libraries of the user's are linked, what is in them may have changed.
-	own := !slices.ContainsFunc(b.target.flags, func(f string) bool { _, is := linking(f); return is })
+	own := !slices.ContainsFunc(flags, func(f string) bool { _, is := linking(f); return is })
 	if _, content, is := b.kept.Find(key, ""); is && own {
 		return program, nil, os.WriteFile(program, content, 0o700)
 	}
-	args := without(b.target.flags, linking)
-	args = append(append(args, names...), runtime)
+	args := append(append(without(flags, linking), names...), runtime)
 	args = append(append(args, b.linkerFlags()...), "-pthread", "-lm", "-o", program)
-	if said, err = b.compiler.run(ctx, args...); err != nil {
+	if said, err = b.compilers[b.linker].run(ctx, args...); err != nil {
 		return "", nil, languages.Refuse(1, "the linker refuses the program:\n%s", reason(said, err))
 	}
 	content, err := os.ReadFile(program)
@@ -123,9 +127,10 @@ func (b *build) link(ctx context.Context, runtime string) (program string, said 
 
 // linkerFlags are those of the user's that stand behind the objects.
 func (b *build) linkerFlags() (flags []string) {
-	for i := 0; i < len(b.target.flags); i++ {
-		if more, is := linking(b.target.flags[i]); is {
-			flags = append(flags, b.target.flags[i:min(i+1+more, len(b.target.flags))]...)
+	all := b.target.flags(b.linker)
+	for i := 0; i < len(all); i++ {
+		if more, is := linking(all[i]); is {
+			flags = append(flags, all[i:min(i+1+more, len(all))]...)
 			i += more
 		}
 	}
@@ -156,7 +161,7 @@ func (d *dialect) launch(t languages.Target, s languages.Setup) (languages.Comma
 	if err != nil {
 		return languages.Command{}, err
 	}
-	c := languages.Command{Version: b.compiler.version, Meta: map[string]string{}}
+	c := languages.Command{Version: b.compilers[b.linker].version, Meta: map[string]string{}}
 	if s.OwnCheckpoints {
 		return b.launchOwnCheckpoints(ctx, c)
 	}
@@ -171,7 +176,7 @@ func (d *dialect) launch(t languages.Target, s languages.Setup) (languages.Comma
 	if short > 0 && s.Options.Granularity == instrument.Fine {
 		c.Meta["short_functions"] = fmt.Sprint(short)
 	}
-	runtime, err := runtimes.Object(ctx, b.compiler.words, b.setup.Cache, b.setup.Dir)
+	runtime, err := runtimes.Object(ctx, b.compilers[b.linker].words, b.setup.Cache, b.setup.Dir)
 	if err != nil {
 		return c, err
 	}
@@ -188,14 +193,25 @@ func (d *dialect) launch(t languages.Target, s languages.Setup) (languages.Comma
 // launchOwnCheckpoints builds a program that has checkpoints of its own as it is.
 func (b *build) launchOwnCheckpoints(ctx context.Context, c languages.Command) (languages.Command, error) {
 	program := filepath.Join(b.setup.Dir, b.target.name)
-	args := append(without(b.target.flags, linking), b.target.files...)
-	args = append(args, recorders(b.target.files)...)
-	args = append(append(args, b.linkerFlags()...), "-lm", "-o", program)
-	said, err := b.compiler.run(ctx, args...)
-	if err != nil {
-		return c, languages.Refuse(1, "the compiler refuses the program:\n%s", reason(said, err))
+	args := without(b.target.flags(b.linker), linking)
+	for i, file := range slices.Concat(b.target.files, recorders(b.target.files)) {
+		of := dialectOf(file)
+		if _, is := b.compilers[of]; !is { // what records is C, which a compiler of C++ takes, too
+			of = b.linker
+		}
+		object := filepath.Join(b.setup.Dir, fmt.Sprintf("own%d.o", i))
+		said, err := b.compilers[of].run(ctx, append(without(b.target.flags(of), linking), "-c", file, "-o", object)...)
+		if err != nil {
+			return c, languages.Refuse(1, "the compiler refuses the program:\n%s", reason(said, err))
+		}
+		c.BuildOutput, args = append(c.BuildOutput, said...), append(args, object)
 	}
-	c.BuildOutput, c.Args = said, append([]string{program}, b.target.args...)
+	args = append(append(args, b.linkerFlags()...), "-lm", "-o", program)
+	said, err := b.compilers[b.linker].run(ctx, args...)
+	if err != nil {
+		return c, languages.Refuse(1, "the linker refuses the program:\n%s", reason(said, err))
+	}
+	c.BuildOutput, c.Args = append(c.BuildOutput, said...), append([]string{program}, b.target.args...)
 	return c, nil
 }
 

@@ -73,6 +73,7 @@ func init() {
 						Usage: "checkpoints also in short functions without loops and calls"}},
 				},
 				SDK:         &languages.SDK{Files: func() (map[string][]byte, error) { return runtimes.Folder("c/sdk") }},
+				PlanFor:     func(file string) instrument.Planner { return dialectOf(file).planFile },
 				SaveTarget:  d.saveTarget,
 				Wrap:        wrap,
 				OwnsProject: ownsProject,
@@ -83,8 +84,16 @@ func init() {
 
 // targets is what a target can be.
 func (d *dialect) targets() string {
-	return d.title + " files, or a folder of them; flags of the compiler may stand before it; with --project DIR the " +
-		"command that builds and runs the project"
+	return d.title + " files, also with those of " + d.other().title + ", or a folder of them; flags of the compiler " +
+		"may stand before it; with --project DIR the command that builds and runs the project"
+}
+
+// other is the language that programs of this one may have files of, too.
+func (d *dialect) other() *dialect {
+	if d == dialects[0] {
+		return dialects[1]
+	}
+	return dialects[0]
 }
 
 // isSource reports whether a file is of the dialect, by its ending.

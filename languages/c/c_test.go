@@ -408,14 +408,15 @@ func TestKept(t *testing.T) {
 
 // Arguments: flags of the compiler, files or a folder, and the program's own.
 func TestArguments(t *testing.T) {
-	writeFiles(t, map[string]string{"a.c": "", "b.c": "", "d/x.c": "", "d/sub/y.c": "", "d/.hidden/z.c": "", "n/t.txt": ""})
-	for _, name := range []string{"CFLAGS", "CPPFLAGS", "LDFLAGS", "LDLIBS"} {
+	writeFiles(t, map[string]string{"a.c": "", "b.c": "", "d/x.c": "", "d/sub/y.c": "", "d/.hidden/z.c": "", "n/t.txt": "",
+		"d/w.cpp": "", "lib.cpp": ""})
+	for _, name := range []string{"CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "LDLIBS"} {
 		t.Setenv(name, "")
 	}
 	t.Setenv("CFLAGS", `-DX='"a b"'`)
 	if a, err := plainC.parseArguments(languages.Target{Args: []string{"a.c"}}); err != nil ||
-		!slices.Equal(a.flags, []string{`-DX="a b"`}) {
-		t.Errorf("%v %q", err, a.flags)
+		!slices.Equal(a.flags(plainC), []string{`-DX="a b"`}) {
+		t.Errorf("%v %q", err, a.flags(plainC))
 	}
 	t.Setenv("CFLAGS", "")
 	t.Setenv("LDLIBS", "-lz")
@@ -430,6 +431,9 @@ func TestArguments(t *testing.T) {
 		{"-shared", "a.c", "", "", "-shared: nothing that runs by itself"},
 		{"'x", "a.c", "", "", "--build-flags: a quote is not closed"},
 		{"", "-I", "", "", "-I needs a value"},
+		{"", "a.c lib.cpp one", "a.c lib.cpp", "one", "-lz"},
+		{"-std=c11 -std=gnu++17", "a.c lib.cpp", "a.c lib.cpp", "", "-lz -std=c11"},
+		{"", "lib.cpp", "", "", "lib.cpp: no C file"},
 		{"", "-q a.c", "", "", `"-q" is no flag of the compiler`},
 	} {
 		a, err := plainC.parseArguments(languages.Target{Args: strings.Fields(c.line), Flags: map[string]string{"build-flags": c.flags}})
@@ -439,9 +443,16 @@ func TestArguments(t *testing.T) {
 			}
 			continue
 		}
-		if got := strings.Join(a.flags, " "); err != nil || got != c.all || strings.Join(a.files, " ") != c.files ||
+		if got := strings.Join(a.flags(plainC), " "); err != nil || got != c.all || strings.Join(a.files, " ") != c.files ||
 			strings.Join(a.args, " ") != c.args {
 			t.Errorf("%q: %v %+v", c.line, err, a)
 		}
+	}
+	t.Setenv("CXXFLAGS", "-O3")
+	a, err := plusPlus.parseArguments(languages.Target{Args: []string{"-std=c++20", "d"}})
+	if want := []string{"d/sub/y.c", "d/w.cpp", "d/x.c"}; err != nil || !slices.Equal(a.files, want) ||
+		!slices.Equal(a.flags(plusPlus), []string{"-O3", "-lz", "-std=c++20"}) ||
+		!slices.Equal(a.flags(plainC), []string{"-lz"}) {
+		t.Errorf("a folder of both languages: %v %+v", err, a)
 	}
 }

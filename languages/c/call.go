@@ -160,11 +160,7 @@ func (c *call) addFile(at int, language string, plus bool) (is bool) {
 	s := source{at: at, name: c.args[at]}
 	switch language {
 	case "":
-		for _, d := range dialects {
-			if d.isSource(s.name) {
-				s.dialect = d
-			}
-		}
+		s.dialect = dialectOf(s.name)
 		if plus && s.dialect == dialects[0] {
 			s.dialect, s.language = dialects[1], "c++"
 		}

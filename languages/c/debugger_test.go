@@ -89,7 +89,7 @@ int main() { Owner o; return o.fails(3); }
 		if err := b.compile(ctx, true); err != nil {
 			t.Fatal(err)
 		}
-		object, err := runtimes.Object(ctx, b.compiler.words, b.setup.Cache, b.setup.Dir)
+		object, err := runtimes.Object(ctx, b.compilers[b.linker].words, b.setup.Cache, b.setup.Dir)
 		if err != nil {
 			t.Fatal(err)
 		}

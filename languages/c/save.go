@@ -51,7 +51,7 @@ func (d *dialect) saveTarget(t languages.Target, o instrument.Options, dir strin
 			contents[rel] = source
 			continue
 		}
-		p, err := d.planFile(source, o)
+		p, err := dialectOf(file).planFile(source, o)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
@@ -111,12 +111,13 @@ func (d *dialect) addHeaders(t languages.Target, base string, files []string, co
 	if err != nil {
 		return err
 	}
-	compiler, err := d.findCompiler(ctx, t.Interpreter)
-	if err != nil {
-		return err
-	}
 	for _, file := range files {
-		rule, err := compiler.run(ctx, append(without(a.flags, linking), "-MM", file)...)
+		of := dialectOf(file)
+		compiler, err := of.findCompiler(ctx, d.asked(t, of))
+		if err != nil {
+			return err
+		}
+		rule, err := compiler.run(ctx, append(without(a.flags(of), linking), "-MM", file)...)
 		if err != nil {
 			return languages.Refuse(1, "the compiler refuses the program:\n%s", reason(rule, err))
 		}

@@ -48,6 +48,15 @@ func (d *dialect) findCompiler(ctx context.Context, asked string) (compiler, err
 	return describe(ctx, words)
 }
 
+// asked is the compiler that the command line names for a language: the flag of the target's language is there
+// for that language alone.
+func (d *dialect) asked(t languages.Target, of *dialect) string {
+	if of != d {
+		return ""
+	}
+	return t.Interpreter
+}
+
 // describe asks a compiler for its version. words are its command.
 func describe(ctx context.Context, words []string) (compiler, error) {
 	path, err := exec.LookPath(words[0])
