@@ -163,6 +163,13 @@ var named = []string{"--coverage", "-ftest-coverage", "-fprofile-", "-fbranch-pr
 	"-gsplit-dwarf", "-fstack-usage", "-fdump-", "-fcallgraph-info", "-ftime-trace", "-fsave-optimization-record",
 	"-fplugin=", "-wrapper", "-specs="}
 
+// filePrefix puts the user's folder in the place of the copy in debug information and in __FILE__, since GCC 8 and
+// Clang 10. debugPrefix does so in debug information alone.
+const (
+	filePrefix  = "-ffile-prefix-map="
+	debugPrefix = "-fdebug-prefix-map="
+)
+
 // object makes the object of a source.
 func (w *wrapping) object(ctx context.Context, path string, c call, i int) (*object, error) {
 	s := c.sources[i]
@@ -184,7 +191,7 @@ func (w *wrapping) object(ctx context.Context, path string, c call, i int) (*obj
 	if u.kept, err = runtimes.OpenCache(w.Kept); err != nil {
 		u.kept = runtimes.Cache{}
 	}
-	u.flags = append(compiling(c.dependencies(s)), "-ffile-prefix-map="+w.Copy+"="+w.Original)
+	u.flags = append(compiling(c.dependencies(s)), filePrefix+w.Copy+"="+w.Original)
 	if s.language != "" {
 		u.flags = append(u.flags, "-x", s.language)
 	}
@@ -198,6 +205,14 @@ func (w *wrapping) object(ctx context.Context, path string, c call, i int) (*obj
 		}
 	}
 	o, err := u.compile(ctx)
+	if err != nil && strings.Contains(err.Error(), strings.Trim(filePrefix, "-=")) { // what older compilers lack
+		for i, f := range u.flags {
+			if after, is := strings.CutPrefix(f, filePrefix); is {
+				u.flags[i] = debugPrefix + after
+			}
+		}
+		o, err = u.compile(ctx)
+	}
 	if bare := (*bareError)(nil); errors.As(err, &bare) {
 		w.tell(told{File: w.shown(s.name), Left: w.shownLeft(bare.left)})
 	}
