@@ -29,7 +29,6 @@ func (runs Several) Totals() []Row {
 		return out
 	}
 	rows := []Row{
-		energies("energy", func(r *Run) *Joules { return r.Totals.EnergyJ }),
 		energies("program", func(r *Run) *Joules { return r.Totals.ProgramEnergyJ }),
 	}
 	for _, f := range []struct {
@@ -47,6 +46,9 @@ func (runs Several) Totals() []Row {
 			out.Cells = append(out.Cells, f.cell(r))
 		}
 		rows = append(rows, out)
+		if f.name == "interval" { // of the line above it
+			rows = append(rows, energies("machine", func(r *Run) *Joules { return r.Totals.EnergyJ }))
+		}
 	}
 	return rows
 }

@@ -27,9 +27,10 @@ func (d *Run) Facts() [][2]string {
 		return mark + figures.Energy(j)
 	}
 	facts := [][2]string{
-		{"Energy", fmt.Sprintf("%s %s, %s, of %d nodes", energy(t.EnergyJ), figures.Interval(t.EnergyLoJ, t.EnergyHiJ),
-			t.Kind, len(d.Nodes))},
-		{"Ranks", fmt.Sprintf("%s; %d ranks, %d with a report", energy(t.RanksEnergyJ), len(d.Ranks), t.Reports)},
+		{"Program", fmt.Sprintf("%s, %s, of %d ranks, %d with a report", energy(t.RanksEnergyJ), t.Kind, len(d.Ranks),
+			t.Reports)},
+		{"Machine", fmt.Sprintf("%s %s, of %d nodes", energy(t.EnergyJ), figures.Interval(t.EnergyLoJ, t.EnergyHiJ),
+			len(d.Nodes))},
 		{"Time", fmt.Sprintf("%s; all ranks together %s, processors %s", figures.Seconds(t.DurationS),
 			figures.Seconds(t.RankTimeS), figures.Seconds(t.CPUTimeS))},
 	}
@@ -109,7 +110,7 @@ func (d *Run) spreadTable() Table {
 }
 
 func (d *Run) nodeTable() Table {
-	t := Table{Title: "Nodes", Columns: []string{"node", "ranks", "energy", "ranks'", "other", "idle", "cg",
+	t := Table{Title: "Nodes", Columns: []string{"node", "ranks", "program", "machine", "other", "idle", "cg",
 		"unattributed", "clock"}}
 	for _, n := range d.Nodes {
 		mark := report.Mark(n.Kind)
@@ -130,7 +131,7 @@ func (d *Run) nodeTable() Table {
 		case c.Method != "":
 			clock = "not known"
 		}
-		t.Rows = append(t.Rows, []string{n.Name, fmt.Sprint(n.Ranks), whole, energy(n.RanksJ), energy(n.OtherJ),
+		t.Rows = append(t.Rows, []string{n.Name, fmt.Sprint(n.Ranks), energy(n.RanksJ), whole, energy(n.OtherJ),
 			energy(n.IdleJ), energy(n.OwnJ), energy(n.UnattributedJ), clock})
 	}
 	return t

@@ -24,11 +24,11 @@ const titleLedger = "Ledger"
 // Facts are what stands above the tables: names and values.
 func (d *Document) Facts() [][2]string {
 	facts := [][2]string{
-		{"Energy", fmt.Sprintf("%s, %s, %s", figures.Energy(d.Totals.EnergyJ), figures.Watts(d.Totals.PowerW),
+		{"Machine", fmt.Sprintf("%s, %s, %s", figures.Energy(d.Totals.EnergyJ), figures.Watts(d.Totals.PowerW),
 			string(d.Totals.EnergyKind))},
 		{"Time", d.span()},
 		{"From", time.Unix(0, d.BeginUnixNs).UTC().Format(time.RFC3339)},
-		{"Machine", shown.OrUnknown(d.Hostname) + ", " + shown.OrUnknown(d.CPUModel)},
+		{"Host", shown.OrUnknown(d.Hostname) + ", " + shown.OrUnknown(d.CPUModel)},
 	}
 	if d.IgnoredAnnotations > 0 {
 		facts = append(facts, [2]string{"Ignored", fmt.Sprintf("%d annotations of requests", d.IgnoredAnnotations)})

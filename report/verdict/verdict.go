@@ -187,6 +187,38 @@ func (g *Check) Different(differences []string) {
 	g.Warn("different-baseline", "base is of something else: "+strings.Join(differences, "; "))
 }
 
+// Row is what a run used on both sides, as medians, with their units and marks.
+type Row struct {
+	// Name is Program or Machine of energies, Time of processor time, Per run of instructions: the
+	// words of every document, in their order.
+	Name       string
+	Base, Head string
+	Judged     bool // whether it is the metric
+}
+
+// Rows are what a run used: the program's energy first where it is known, and then the metric, where that is
+// another figure.
+func (g *Check) Rows() []Row {
+	metric, _ := gate.Metric(g.Metric).Of()
+	judged := Row{Name: map[gate.Metric]string{gate.CPUEnergy: "Program", gate.Energy: "Machine",
+		gate.CPUTime: "Time"}[metric], Base: g.Value(g.Program.Base), Head: g.Value(g.Program.Head), Judged: true}
+	if judged.Name == "" {
+		judged.Name = "Per run"
+	}
+	if metric == gate.CPUEnergy || g.EnergyBaseJ == nil || g.EnergyHeadJ == nil {
+		return []Row{judged}
+	}
+	return []Row{{Name: "Program", Base: g.Joules(g.EnergyBaseJ), Head: g.Joules(g.EnergyHeadJ)}, judged}
+}
+
+// Whole names what the comparison of whole runs is of.
+func (g *Check) Whole() string {
+	if metric, _ := gate.Metric(g.Metric).Of(); metric == gate.Energy {
+		return "the machine"
+	}
+	return "the program"
+}
+
 // Value is a figure of the metric in its unit.
 func (g *Check) Value(v *float64) string {
 	switch {

@@ -193,7 +193,7 @@ func cell(v any) string {
 // writeRepeated writes a row for each measurement.
 func writeRepeated(w io.Writer, r *repeated.Result, _ format.Options) error {
 	c := csv.NewWriter(w)
-	columns := []string{"command", "round", "warmup", "energy_j", "program_energy_j", "energy_kind", "duration_s",
+	columns := []string{"command", "round", "warmup", "program_energy_j", "energy_j", "energy_kind", "duration_s",
 		"cpu_s", "power_w", "exit_status", "timed_out"}
 	units := r.UnitNames()
 	for _, u := range units {
@@ -202,8 +202,8 @@ func writeRepeated(w io.Writer, r *repeated.Result, _ format.Options) error {
 	c.Write(columns)
 	for _, command := range r.All() {
 		for _, m := range command.Measurements {
-			row := []string{cell(command.Line()), cell(m.Round), cell(m.Warmup), cell(m.EnergyJ),
-				cell(m.ProgramEnergyJ), cell(string(command.Backend.Kind)),
+			row := []string{cell(command.Line()), cell(m.Round), cell(m.Warmup), cell(m.ProgramEnergyJ),
+				cell(m.EnergyJ), cell(string(command.Backend.Kind)),
 				cell(m.DurationS), cell(m.CPUS), cell(m.PowerW), cell(m.ExitStatus), cell(m.TimedOut)}
 			for _, u := range units {
 				count, each := (*float64)(nil), (*float64)(nil)

@@ -3,6 +3,7 @@ package html
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"cg/gate"
 	"cg/report/compare"
@@ -19,9 +20,11 @@ func writeGate(w io.Writer, g *verdict.Check, _ format.Options) error {
 	if !g.Alone() {
 		s.facts = append(s.facts, [2]string{"base", g.BaseTitle()}, [2]string{"head", g.HeadTitle()})
 	}
-	if g.Unit != "J" && g.EnergyBaseJ != nil && g.EnergyHeadJ != nil {
-		s.facts = append(s.facts, [2]string{"energy of a run", fmt.Sprintf("%s in base, %s in head, %s; not judged",
-			g.Joules(g.EnergyBaseJ), g.Joules(g.EnergyHeadJ), g.Backend.Kind)})
+	for _, r := range g.Rows() {
+		if !r.Judged { // what is judged has a table
+			s.facts = append(s.facts, [2]string{strings.ToLower(r.Name), fmt.Sprintf(
+				"%s in base, %s in head, %s; not what is judged", r.Base, r.Head, g.Backend.Kind)})
+		}
 	}
 	s.facts = append(s.facts, [2]string{"measured", fmt.Sprintf("%d pairs of at most %d", g.Pairs, g.MaxPairs)},
 		[2]string{"alpha, seed", fmt.Sprintf("%g, %s", g.Alpha, g.Seed)})
@@ -33,7 +36,7 @@ func writeGate(w io.Writer, g *verdict.Check, _ format.Options) error {
 		s.changes = append(s.changes, change{name: title, at: c.Change, lo: c.Lo, hi: c.Hi, threshold: c.Threshold,
 			color: map[statistics.Verdict]string{statistics.Regression: worse, statistics.Pass: better}[c.Verdict]})
 	}
-	add("the program", g.Program)
+	add(g.Whole(), g.Program)
 	for _, f := range g.Functions {
 		add(f.Name, f)
 	}
@@ -60,8 +63,8 @@ func writeGate(w io.Writer, g *verdict.Check, _ format.Options) error {
 // writeComparison writes the page of a comparison. A change that is none is grey.
 func writeComparison(w io.Writer, c *compare.Result, o format.Options) error {
 	mark := c.Mark()
-	s := sheet{title: c.Heading(), version: c.Comparison.CgVersion, lead: "Energy: " + c.Totals[0].InWords(),
-		facts: [][2]string{{"command", c.Head.Command}}, notes: c.Notes}
+	s := sheet{title: c.Heading(), version: c.Comparison.CgVersion,
+		lead: "Energy of the program: " + c.Totals[0].InWords(), facts: [][2]string{{"command", c.Head.Command}}, notes: c.Notes}
 	if mark != "" {
 		s.facts = append(s.facts, [2]string{"energies", "estimated, not measured"})
 	}

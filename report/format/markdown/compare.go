@@ -12,7 +12,7 @@ import (
 func writeComparison(w io.Writer, c *compare.Result, o format.Options) error {
 	m, mark := &page{}, c.Mark()
 	headline := c.Totals[0]
-	m.line("### Energy: %s\n", escape.Replace(headline.InWords()))
+	m.line("### Energy of the program: %s\n", escape.Replace(headline.InWords()))
 	m.line("%s, %s → %s %s %s\n", name(c.Head.Command), figures.Value(headline.Base.Value, "J", mark),
 		figures.Value(headline.Head.Value, "J", mark), headline.Signed(), headline.Interval())
 	if mark != "" {

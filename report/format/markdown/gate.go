@@ -2,6 +2,7 @@ package markdown
 
 import (
 	"io"
+	"strings"
 
 	"cg/gate"
 	"cg/report/figures"
@@ -25,7 +26,13 @@ func writeGate(w io.Writer, g *verdict.Check, _ format.Options) error {
 		m.row(title, g.Value(c.Base), g.Value(c.Head), g.Change(c), g.Interval(c), g.Detectable(c),
 			g.Threshold(c), escape.Replace(string(c.Verdict))+noted(c))
 	}
-	row("the program", g.Program)
+	for _, r := range g.Rows() {
+		if !r.Judged {
+			m.row(strings.ToLower(r.Name)+", "+escape.Replace(string(g.Backend.Kind)), r.Base, r.Head, "", "", "", "",
+				"not judged")
+		}
+	}
+	row(g.Whole(), g.Program)
 	for _, f := range g.Functions {
 		row(name(f.Name), f)
 	}
@@ -50,10 +57,6 @@ func writeGate(w io.Writer, g *verdict.Check, _ format.Options) error {
 	m.line("- base: %s", escape.Replace(g.BaseTitle()))
 	m.line("- head: %s", escape.Replace(g.HeadTitle()))
 	m.line("- metric: %s by %s", escape.Replace(g.Metric), escape.Replace(g.Counter))
-	if g.Unit != "J" && g.EnergyBaseJ != nil && g.EnergyHeadJ != nil {
-		m.line("- energy of a run, %s: %s in base, %s in head", escape.Replace(string(g.Backend.Kind)),
-			g.Joules(g.EnergyBaseJ), g.Joules(g.EnergyHeadJ))
-	}
 	m.line("- %d pairs of at most %d; alpha %g; seed %s", g.Pairs, g.MaxPairs, g.Alpha, escape.Replace(g.Seed))
 	for _, w := range g.Warnings {
 		m.line("- %s: %s", escape.Replace(w.Slug), escape.Replace(w.Message))

@@ -34,11 +34,12 @@ func write(w io.Writer, g *verdict.Check, _ format.Options) error {
 			}
 		}
 	}
+	whole := g.Whole()
 	family("cg_gate_change_ratio", "head relative to base: 0.05 is 5 percent more",
 		func(c gate.Comparison) *float64 { return c.Change })
-	family("cg_gate_base", "median of a run of base in "+shown.Line(g.Unit),
+	family("cg_gate_base", "median of a run of base, "+whole+", in "+shown.Line(g.Unit),
 		func(c gate.Comparison) *float64 { return c.Base })
-	family("cg_gate_head", "median of a run of head in "+shown.Line(g.Unit),
+	family("cg_gate_head", "median of a run of head, "+whole+", in "+shown.Line(g.Unit),
 		func(c gate.Comparison) *float64 { return c.Head })
 	family("cg_gate_detectable_ratio", "the smallest change that would have been found in four of five cases",
 		func(c gate.Comparison) *float64 { return c.Detectable })

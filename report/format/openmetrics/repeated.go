@@ -36,14 +36,14 @@ func writeRepeated(w io.Writer, r *repeated.Result, _ format.Options) error {
 			}
 		}
 	}
-	family("cg_run_program_energy_joules", "the share of the command in a run", mean(
+	family("cg_run_program_energy_joules", "energy of the program in a run, its share of the machine's", mean(
 		func(c repeated.Command) *repeated.Statistic { return c.ProgramEnergyJ }))
-	family("cg_run_energy_joules", "the machine in a run", mean(
+	family("cg_run_energy_joules", "energy of the machine in a run", mean(
 		func(c repeated.Command) *repeated.Statistic { return c.EnergyJ }))
-	family("cg_run_duration_seconds", "of a run", mean(
+	family("cg_run_duration_seconds", "time of a run", mean(
 		func(c repeated.Command) *repeated.Statistic { return c.DurationS }))
 	if len(r.UnitNames()) > 0 {
-		family("cg_run_unit_program_energy_joules", "the share of the command for a unit of its work",
+		family("cg_run_unit_program_energy_joules", "energy of the program for a unit of its work",
 			func(c repeated.Command, line func(string, *float64)) {
 				for _, u := range c.Units {
 					if q := u.EnergyJ; q != nil {

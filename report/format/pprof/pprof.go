@@ -38,7 +38,7 @@ func write(w io.Writer, r *report.Run, _ format.Options) error {
 			{Type: "wall", Unit: "nanoseconds"}, {Type: "calls", Unit: "count"},
 		},
 		DurationNanos: int64(math.Round(r.Totals.WallDurationS * 1e9)),
-		Comments: []string{shown.Sprintf("energies are %s (%s)", r.Totals.Kind, r.Totals.Source),
+		Comments: []string{shown.Sprintf("energies are the program's, %s (%s)", r.Totals.Kind, r.Totals.Source),
 			shown.Sprintf("%s %s, run %s", r.Meta.Tool, r.Meta.CgVersion, r.Meta.RunID)},
 	}
 	known := r.Totals.ProgramEnergyJ != nil

@@ -27,7 +27,7 @@ func TestPprofOpens(t *testing.T) {
 		want []string
 	}{
 		{reporttest.Example(t, nemb.Measured), nil, []string{"microjoules", "shop.stock.prüfsumme", "Type: energy",
-			"energies are measured"}},
+			"energies are the program's, measured"}},
 		{reporttest.Example(t, nemb.Measured), []string{"-sample_index=calls"}, []string{"Type: calls", "shop.stock.Stock.refill"}},
 		{reporttest.Example(t, nemb.Unavailable), nil, []string{"Type: cpu"}},
 		{reporttest.Suite(t, nemb.Measured), []string{"-tagfocus=task=test_work"}, []string{"shop.work"}},

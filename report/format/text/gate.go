@@ -19,14 +19,17 @@ func writeGate(w io.Writer, g *verdict.Check, o format.Options) error {
 	row("Metric", g.Metric+" by "+g.Counter)
 	c := g.Program
 	if g.Alone() {
-		row("Measured", fmt.Sprintf("%s per run, median of %d", g.Value(c.Head), g.Pairs))
+		rows := g.Rows()
+		row(rows[len(rows)-1].Name, fmt.Sprintf("%s per run, median of %d", g.Value(c.Head), g.Pairs))
 	} else {
 		row("Base", g.BaseTitle())
 		row("Head", g.HeadTitle())
-		row("Per run", fmt.Sprintf("%s in base, %s in head", g.Value(c.Base), g.Value(c.Head)))
-		if g.Unit != "J" && g.EnergyBaseJ != nil && g.EnergyHeadJ != nil {
-			row("Energy", fmt.Sprintf("%s in base, %s in head (by %s; not what is judged)", g.Joules(g.EnergyBaseJ),
-				g.Joules(g.EnergyHeadJ), g.Backend.Kind))
+		for _, r := range g.Rows() {
+			text := fmt.Sprintf("%s in base, %s in head", r.Base, r.Head)
+			if !r.Judged {
+				text += fmt.Sprintf(" (%s; not what is judged)", g.Backend.Kind)
+			}
+			row(r.Name, text)
 		}
 		row("Change", strings.TrimSpace(g.Change(c)+"  "+g.Interval(c)))
 		what := fmt.Sprintf("%d pairs of at most %d", g.Pairs, g.MaxPairs)
