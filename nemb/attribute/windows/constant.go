@@ -50,12 +50,13 @@ func (w *Windows) shareMachine(out *Window, used processorTimes) {
 	m.own += micro * max(0, used.own) / busy
 	m.other += micro * max(0, used.other) / busy
 	w.share(m.paths, out.Machine, out.Weight, used.outside)
-	if out.Weight <= 0 {
+	weight := out.Weight + w.arrears.late
+	if weight <= 0 {
 		m.direct += out.Machine
 		return
 	}
 	for i, of := range out.Background {
-		m.background[i] += out.Machine * of / out.Weight
+		m.background[i] += out.Machine * of / weight
 	}
 }
 

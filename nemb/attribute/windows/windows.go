@@ -15,6 +15,7 @@ package windows
 
 import (
 	"math"
+	"slices"
 
 	"cg/checkpoint"
 	"cg/nemb"
@@ -80,6 +81,8 @@ type Windows struct {
 
 	threads threadTimes
 	sites   siteShares
+	arrears arrears
+	paid    siteShares // as sites, with arrears
 	bounds  siteBounds
 	machine machineTime
 }
@@ -122,7 +125,7 @@ func New(domains []nemb.Domain, cpus int, tree *paths.Tree) *Windows {
 		w.Domains[d].Domain = domains[d]
 	}
 	w.threads = threadTimes{threads: map[checkpoint.Thread]*threadTime{}, rates: map[checkpoint.SiteID]*rate{}}
-	w.sites.of = map[checkpoint.SiteID]Share{}
+	w.sites.of, w.paid.of = map[checkpoint.SiteID]Share{}, map[checkpoint.SiteID]Share{}
 	w.bounds.sites = map[checkpoint.SiteID]*siteBound{}
 	w.grow()
 	return w
@@ -154,7 +157,9 @@ func (w *Windows) grow() {
 		w.Domains[d].Paths = extend(w.Domains[d].Paths, n)
 	}
 	w.machine.paths = extend(w.machine.paths, n)
-	w.sites.mark, w.sites.under = extend(w.sites.mark, n), extend(w.sites.under, n)
+	for _, x := range []*siteShares{&w.sites, &w.paid} {
+		x.mark, x.under = extend(x.mark, n), extend(x.under, n)
+	}
 }
 
 // extend gives a slice n elements.
@@ -193,6 +198,7 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 	inThreads := w.threads.close(w.tree, s, out.PerTick, max(0, used.program-background), threads)
 	used.outside = w.threads.outside(nanos(s.Usage.Program-w.first.Usage.Program), inThreads+background)
 	out.Weight = inThreads + used.outside + background
+	w.arrears.close(used.program, out.Weight, w.threads.now)
 	if used.program <= 0 {
 		// The account is behind the threads, or there is none: what the
 		// threads used is what the program used.
@@ -201,7 +207,7 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 	w.sites.close(w.tree, out.Weight, w.threads.now)
 	out.Sites, out.Paths = w.sites.of, w.sites.paths
 	stale, longest := w.stale(s, prev, out.PerTick)
-	w.bounds.ran(w.sites.of, len(w.Domains), prev.At, s.At, longest)
+	w.bounds.ran(w.sharesPaid(out.Weight), len(w.Domains), prev.At, s.At, longest)
 	if !failed {
 		w.shareMachine(&out, used)
 	}
@@ -212,6 +218,15 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 	}
 	out.Threads = w.bookTimes(out.PerTick)
 	return out
+}
+
+// sharesPaid is what each site has of the energy that the window divides.
+func (w *Windows) sharesPaid(weight float64) map[checkpoint.SiteID]Share {
+	if w.arrears.late <= 0 {
+		return w.sites.of
+	}
+	w.paid.close(w.tree, weight+w.arrears.late, slices.Concat(w.threads.now, w.arrears.paid))
+	return w.paid.of
 }
 
 // processorTimes is who used the processors in a window, in nanoseconds.
@@ -268,7 +283,7 @@ func (w *Windows) divide(d int, out *Window, failed bool, used processorTimes, s
 	w.spend(d, b.spent, out.Weight, used.outside)
 	if out.Weight > 0 {
 		for i, used := range out.Background {
-			b.Background[i] += b.spent * used / out.Weight
+			b.Background[i] += b.spent * used / (out.Weight + w.arrears.late)
 		}
 	}
 	w.bounds.add(d, b.Domain, program, stale)
@@ -326,20 +341,22 @@ func (w *Windows) spend(d int, energy, weight, outside float64) {
 		return
 	}
 	b := &w.Domains[d]
-	if weight <= 0 {
+	if weight+w.arrears.late <= 0 {
 		b.Direct += energy
 	}
 	w.share(b.Paths, energy, weight, outside)
 }
 
-// share adds an amount to the paths, as they used the processors in the open window.
+// share adds an amount to the paths, as they used the processors in the open window, and before where the
+// account reports that late.
 func (w *Windows) share(to []float64, amount, weight, outside float64) {
-	if weight <= 0 {
+	if weight += w.arrears.late; weight <= 0 {
 		to[paths.Root] += amount
 		return
 	}
 	to[paths.Root] += amount * outside / weight
-	for _, t := range w.threads.now {
+	for i := range len(w.threads.now) + len(w.arrears.paid) {
+		t := w.sharing(i)
 		if t.used <= 0 {
 			continue
 		}
@@ -352,6 +369,14 @@ func (w *Windows) share(to []float64, amount, weight, outside float64) {
 			to[p.Node] += share * t.shares[i]
 		}
 	}
+}
+
+// sharing is one of those among which the window is divided: its threads, then the arrears.
+func (w *Windows) sharing(i int) *threadTime {
+	if n := len(w.threads.now); i >= n {
+		return w.arrears.paid[i-n]
+	}
+	return w.threads.now[i]
 }
 
 // bookTimes adds the times of the window to those of the paths, and lists what the
