@@ -79,7 +79,7 @@ func commands() []*cli.Command {
 	return all
 }
 
-// controllerFlags say how the management controller of the machine is reached.
+// controllerFlags say how the management controller of the machine is reached, and which other meters it has.
 func controllerFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "bmc-url", Usage: "ask the machine's BMC at `URL` (https://HOST) for its power",
@@ -88,6 +88,7 @@ func controllerFlags() []cli.Flag {
 			"token", EnvVars: []string{"CG_BMC_TOKEN_FILE"}},
 		&cli.StringFlag{Name: "bmc-ca", Usage: "trust the certificate in `FILE` to have signed that of the BMC",
 			EnvVars: []string{"CG_BMC_CA"}},
+		meterFlag(),
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"cg/monitor/jsonl"
 	"cg/near"
 	"cg/nemb"
+	"cg/nemb/sensor/meter"
 	"cg/shown"
 	"cg/track"
 )
@@ -45,8 +46,11 @@ var notSettings = struct{ commands, flags []string }{
 // isSetting reports whether a flag of a command is a setting, too.
 func isSetting(c *cli.Command, f cli.Flag) bool {
 	name := f.Names()[0]
-	if c.Name == "report" { // which has those of rates alone
+	switch c.Name {
+	case "report": // which has those of rates alone
 		return slices.Contains(rateFlags(), name)
+	case "info", "doctor": // those of the machine
+		return ofTheUser(f)
 	}
 	return !slices.Contains(notSettings.commands, c.Name) && !slices.Contains(notSettings.flags, name) &&
 		!slices.Contains(notSettings.flags, c.Name+"."+name)
@@ -83,6 +87,7 @@ var checks = map[string]func(string) error{
 	"gate.inconclusive": oneOf("fail", "warn", "pass"),
 	"gate.batch":        func(s string) error { _, err := batch(s); return err },
 	"max-time":          checkTime,
+	meter.Name:          func(s string) error { return new(meters).Set(s) },
 	"log-level":         func(s string) error { _, err := logLevel(s); return err },
 	"grid-zone":         checkRate(func(s *footprint.Settings, text string) { s.Zone = text }),
 	"grid-intensity":    checkRate(func(s *footprint.Settings, text string) { s.Intensity = text }),
@@ -277,7 +282,8 @@ func setting(command string, f cli.Flag, files []config.Settings) (v config.Valu
 
 // configure makes settings the defaults of a command's flags.
 func configure(c *cli.Command) {
-	if slices.Contains(notSettings.commands, c.Name) && c.Name != "report" {
+	if slices.Contains(notSettings.commands, c.Name) &&
+		!slices.Contains([]string{"report", "info", "doctor"}, c.Name) {
 		return
 	}
 	c.Flags = append(c.Flags, settingsFlag())
@@ -319,8 +325,8 @@ func applySettings(c *cli.Context, command string) error {
 			continue
 		}
 		if c.String("config") == "" && ofTheUser(f) && filepath.Base(v.File) == projectFile {
-			return fail(statusUsage, "%s: a project cannot name the BMC that gets your password: set it in your own "+
-				"file (cg config --edit), or with --%s", origin, name)
+			return fail(statusUsage, "%s: a project cannot name %s: set it in your own file (cg config --edit), or "+
+				"with --%s", origin, notOfAProject(name), name)
 		}
 		for _, text := range v.Texts {
 			if name == "grid-intensity" {
@@ -347,8 +353,17 @@ func applySettings(c *cli.Context, command string) error {
 	return nil
 }
 
-// ofTheUser tells whether a project's file may not set a flag: those of the BMC belong to the machine, and
-// with an address of its own a project would be sent the user's password.
+// notOfAProject is what a flag of the user's names.
+func notOfAProject(flag string) string {
+	if flag == meter.Name {
+		return "a meter, which is a command that cg runs, a file or an address"
+	}
+	return "the BMC that gets your password"
+}
+
+// ofTheUser tells whether a project's file may not set a flag: those of the BMC and of meters belong to the
+// machine. With an address of its own a project would be sent the user's password, and with a meter of its own it
+// would run a command.
 func ofTheUser(f cli.Flag) bool {
 	return slices.ContainsFunc(controllerFlags(), func(o cli.Flag) bool { return o.Names()[0] == f.Names()[0] })
 }

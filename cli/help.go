@@ -27,7 +27,7 @@ var groups = []struct{ title, flags string }{
 		"pairs pid cgroup unit container intensity threads from"},
 	{"what is measured", "granularity include exclude max-depth overhead metric per functions tracker timeseries"},
 	{"sampling", "precision sensors interval baseline noise-quality noise-cv noise-drop sysroot " +
-		"bmc-url bmc-token-file bmc-ca buffer gauges"},
+		"bmc-url bmc-token-file bmc-ca meter buffer gauges"},
 	{"verdict", "threshold budget inconclusive validate allow-different fail-on-regression"},
 	{"carbon and cost", "carbon cost grid-zone grid-intensity pue embodied price"},
 	{"output", "output json format benchfmt events export-plot export-csv export-markdown export-metrics junit save " +

@@ -88,7 +88,7 @@ func sysroot(c *cli.Context) (nemb.Root, error) {
 		}
 	}
 	root := nemb.Root{BMC: nemb.BMC{URL: c.String("bmc-url"), TokenFile: c.String("bmc-token-file"),
-		CA: c.String("bmc-ca")}}
+		CA: c.String("bmc-ca")}, Meters: metersOf(c)}
 	if dir == "" {
 		return root, nil
 	}

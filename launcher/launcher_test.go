@@ -3,6 +3,7 @@ package launcher
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"cg/tool"
 )
 
 func none([]byte) {}
@@ -369,6 +372,43 @@ func TestLeftRunning(t *testing.T) {
 		unix.Kill(left, unix.SIGKILL)
 		wait(left)
 	}
+}
+
+// What cg runs for itself meanwhile is no process of the program, though the kernel makes both cg's children.
+func TestToolsAreNotLeft(t *testing.T) {
+	dir := t.TempDir()
+	end := filepath.Join(dir, "end")
+	c, err := Start(Cmd{Args: []string{"sh", "-c", "while [ ! -e " + end + " ]; do sleep 0.01; done"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	own := exec.CommandContext(ctx, "/bin/sh", "-c", "echo $$; exec sleep 600")
+	own.Stdout = in
+	ended := make(chan error, 1)
+	go func() { ended <- tool.Run(own) }()
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		t.Error(err)
+	}
+	in.Close()
+	if err := os.WriteFile(end, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := c.Wait(); r.Status != 0 || r.Left != nil {
+		t.Errorf("%+v: the tool is %d", r, own.Process.Pid)
+	}
+	cancel()
+	if err := <-ended; err == nil || strings.Contains(err.Error(), "no child") {
+		t.Errorf("its end: %v", err)
+	}
+	wait(pid) // it fell to this process, which is a subreaper
 }
 
 func TestLeftHoldingOutput(t *testing.T) {

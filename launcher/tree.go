@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"cg/tool"
 )
 
 // process is one line of /proc/<pid>/stat (proc_pid_stat(5)).
@@ -113,13 +116,18 @@ func childless() bool {
 
 // tree returns the program's processes: root, its descendants, and those descendants whose parent ended, which fell
 // to us because we are a subreaper. A child of ours is taken for such an orphan when it began no earlier than root,
-// is in another process group than ours (the programs cg starts for itself are in ours), and is no stranger.
+// is in another process group than ours, and is neither a stranger nor a tool that cg runs for itself.
 func tree(root identity) []process {
 	if childless() {
 		return nil
 	}
 	self, group := os.Getpid(), unix.Getpgrp()
-	all := processes()
+	var all []process
+	tools := map[int]bool{}
+	tool.Hold(func(pids map[int]bool) {
+		all = processes()
+		maps.Copy(tools, pids)
+	})
 	children := map[int][]process{}
 	for _, p := range all {
 		children[p.ppid] = append(children[p.ppid], p)
@@ -127,7 +135,8 @@ func tree(root identity) []process {
 	var found []process
 	strangers.Lock()
 	for _, p := range all {
-		orphan := p.ppid == self && p.start >= root.start && p.pgrp != group && !strangers.set[p.identity()]
+		orphan := p.ppid == self && p.start >= root.start && p.pgrp != group && !strangers.set[p.identity()] &&
+			!tools[p.pid]
 		if p.identity() == root || orphan {
 			found = append(found, p)
 		}

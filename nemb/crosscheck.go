@@ -129,13 +129,18 @@ func (c *comparison) doubts() (notes []Note) {
 }
 
 // Doubts tells what casts doubt on the figures: what was seen of the sensors
-// when they were opened, and where two sources of one counter have disagreed
+// when they were opened and read, and where two sources of one counter have disagreed
 // since then. It is called after a run, before Close.
 func (f *Found) Doubts() []Note {
 	var all []Note
 	for _, n := range f.Notes {
 		if n.Doubt {
 			all = append(all, n)
+		}
+	}
+	for _, s := range f.Sensors {
+		if d, is := s.(Doubting); is {
+			all = append(all, d.Doubts()...)
 		}
 	}
 	for _, c := range f.checks {

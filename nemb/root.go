@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"cg/nemb/processor"
 )
@@ -13,8 +14,26 @@ import (
 // machine: Dir/sys, and Dir/proc for cpuinfo and meminfo when that folder
 // exists. Processor time is always that of the live machine.
 type Root struct {
-	Dir string
-	BMC BMC // of the machine
+	Dir    string
+	BMC    BMC     // of the machine
+	Meters []Meter // that the user has named
+}
+
+// Meter is a meter of any make that the user has named: what it measures, and how its readings are had
+// (nemb/sensor/meter reads them).
+type Meter struct {
+	Covers string        // name of the domain: wall, package, dram, gpu0, or another part
+	Unit   string        // of its readings: W, mW, kW, J, mJ, kJ, Wh, kWh
+	Factor float64       // of the unit, in watts or joules
+	Energy bool          // it shows an energy that only grows, and not a power
+	Period time.Duration // between two readings
+	// ErrorPart and ErrorAmount are how far it may be off, together: a part of the figure, and watts or
+	// joules.
+	ErrorPart, ErrorAmount float64
+	Take                   string // where the figure is in what it shows (work.Parse); "" for a number alone
+	Way                    string // exec, lines, file, mqtt or mqtts
+	Where                  string // a command, a path, or the URL of a broker
+	Topic                  string // at the broker
 }
 
 // BMC is the management controller of a machine, and how it is reached over the network.

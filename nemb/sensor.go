@@ -76,6 +76,12 @@ type Noting interface {
 	Notes() []Note
 }
 
+// Doubting is a sensor that knows, once it has been read, what casts doubt on its figures.
+type Doubting interface {
+	Sensor
+	Doubts() []Note
+}
+
 // Adjusting is a sensor whose domains can be changed before they are read: which of
 // them are in the total, and what each can draw, is known only once all sources
 // are open.

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os/exec"
 	"runtime"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -53,9 +54,41 @@ func Run(cmd *exec.Cmd) error {
 		// The kernel's parent is the thread: it stays until the command has ended.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		done <- cmd.Run()
+		done <- own(cmd)
 	}()
 	return <-done
+}
+
+// running are the processes of the tools that run now.
+var running = struct {
+	sync.Mutex
+	pids map[int]bool
+}{pids: map[int]bool{}}
+
+// own runs a command that is listed in running.
+func own(cmd *exec.Cmd) error {
+	running.Lock()
+	err := cmd.Start()
+	if err == nil {
+		running.pids[cmd.Process.Pid] = true
+	}
+	running.Unlock()
+	if err != nil {
+		return err
+	}
+	err = cmd.Wait()
+	running.Lock()
+	delete(running.pids, cmd.Process.Pid)
+	running.Unlock()
+	return err
+}
+
+// Hold calls look with the process ids of the tools that run. None begins meanwhile, and those that end stay
+// listed: what look sees of cg's children is a tool if and only if it is listed.
+func Hold(look func(pids map[int]bool)) {
+	running.Lock()
+	defer running.Unlock()
+	look(running.pids)
 }
 
 // Output is Run, and what the command wrote to standard output. An error of its

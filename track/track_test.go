@@ -39,7 +39,7 @@ func TestParse(t *testing.T) {
 		{"rapl", "", `"rapl" is no interval: begin with seconds`},
 		{"", "", `"" is no interval`},
 		{"0.1", "", "no metric behind the interval; known are amdsmi-clock, amdsmi-energy, "},
-		{"0.1,smell", "", `no metric "smell"; known are amdsmi-clock, amdsmi-energy, amdsmi-memory, amdsmi-power, amdsmi-temp, amdsmi-util, cpu-clock, cpu-util, estimate, hwmon, ipmi, nvml-clock, nvml-energy, nvml-memory, nvml-nvlink, nvml-pcie, nvml-power, nvml-temp, nvml-util, rapl, redfish`},
+		{"0.1,smell", "", `no metric "smell"; known are amdsmi-clock, amdsmi-energy, amdsmi-memory, amdsmi-power, amdsmi-temp, amdsmi-util, cpu-clock, cpu-util, estimate, hwmon, ipmi, meter, nvml-clock, nvml-energy, nvml-memory, nvml-nvlink, nvml-pcie, nvml-power, nvml-temp, nvml-util, rapl, redfish`},
 	}
 	for _, test := range tests {
 		got, err := Parse(test.spec)

@@ -33,7 +33,7 @@ type slowSensor struct {
 	since   []checkpoint.Instant // since when each counter shows raw
 	points  []energyPoint        // the newest last
 	origin  []energyPoint        // the first two that did not fail
-	first   checkpoint.Instant   // the first sample, where it was reported in steps
+	first   checkpoint.Instant   // the first sample, where it was reported in steps or before the second reading
 	end     checkpoint.Instant   // the last one, once it is known
 	faults  []Faults
 	steps   bool
@@ -301,10 +301,10 @@ func (s *slowSensor) fill(sample *nemb.Sample, dst []nemb.Energy, first, here bo
 	if s.offset == nil {
 		s.offset = make([]nemb.Energy, n)
 		if first {
-			if s.steps {
+			// In steps, or before the second reading, the curve does not know yet what was used up to here.
+			if s.value(sample.Time, s.offset) == pending || s.steps {
 				s.first = sample.Time
 			}
-			s.value(sample.Time, s.offset)
 		} else { // the curve goes on at what the thread's readings reported
 			for i := range s.offset {
 				s.offset[i] = -dst[i]
@@ -351,9 +351,9 @@ func (s *slowSensor) value(t checkpoint.Instant, dst []nemb.Energy) answer {
 	a := s.points[i]
 	if part == 0 {
 		copy(dst, a.total)
+		s.correct(dst)
 		switch {
 		case s.steps:
-			s.correct(dst)
 			return known
 		case a.failed:
 			return broke
@@ -371,6 +371,7 @@ func (s *slowSensor) value(t checkpoint.Instant, dst []nemb.Energy) answer {
 	b := s.points[i+1]
 	if (a.failed || b.failed) && !s.steps {
 		copy(dst, a.total)
+		s.correct(dst)
 		return broke
 	}
 	for d := range a.total {
@@ -381,9 +382,9 @@ func (s *slowSensor) value(t checkpoint.Instant, dst []nemb.Energy) answer {
 }
 
 // correct takes off what was used between the middle of the first reading and the
-// first sample.
+// first sample, where that was not known when the first sample was reported.
 func (s *slowSensor) correct(dst []nemb.Energy) {
-	if !s.steps || len(s.origin) < 2 || s.first == 0 {
+	if len(s.origin) < 2 || s.first == 0 {
 		return
 	}
 	a, b := s.origin[0], s.origin[1]

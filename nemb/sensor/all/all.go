@@ -8,6 +8,7 @@ import (
 	_ "cg/nemb/sensor/estimate"
 	_ "cg/nemb/sensor/hwmon"
 	_ "cg/nemb/sensor/ipmi"
+	_ "cg/nemb/sensor/meter"
 	_ "cg/nemb/sensor/msr"
 	_ "cg/nemb/sensor/nvml"
 	_ "cg/nemb/sensor/perf"
