@@ -105,6 +105,7 @@ func (g *grove) fold(r Run) int {
 	for _, c := range from.Times {
 		y.times[c.Site] = c
 	}
+	y.Used = max(y.Used, from.Used)
 	y.Events += from.Events
 	y.Unwound += from.Unwound
 	y.Closed += from.Closed
@@ -317,7 +318,7 @@ func TestTreeIsTakenLate(t *testing.T) {
 }
 
 // What a child does before its first event is the time of the function in which it was forked, also where it
-// forks itself meanwhile.
+// forks itself meanwhile. The child says what processor time that was.
 func TestForkedBeforeItsFirstEvent(t *testing.T) {
 	const deep, ticks = 3, 3_000_000
 	for _, what := range []string{"fork", "forks"} {
@@ -329,6 +330,9 @@ func TestForkedBeforeItsFirstEvent(t *testing.T) {
 		if innermost := FirstNode + deep - 1; child.nodes[innermost].Site != deep || child.ticks[innermost] < ticks ||
 			child.time() != child.span {
 			t.Errorf("%s: %+v: %v ticks", what, child.nodes, child.ticks)
+		}
+		if g.trees[0].Used != 0 || child.Used <= 0 || child.Used > time.Minute {
+			t.Errorf("%s: the child used %v before its first event, the parent %v", what, child.Used, g.trees[0].Used)
 		}
 	}
 }

@@ -175,7 +175,9 @@ type treeHead struct {
 	paths   uint32
 	counted uint32 // cost of an event that is not timed
 	lasting uint32 // ticks from which on an interval that is drawn is a long one
-	_       [13]uint32
+	_       uint32
+	used    uint64 // 80: ns of processor time from the fork of the process to the first event
+	_       [10]uint32
 	place   uint64 // 128
 	events  uint64
 	unwound uint64
@@ -209,6 +211,7 @@ var (
 	_ [0]struct{} = [treeTimesBytes - 1472]struct{}{}
 	_ [0]struct{} = [unsafe.Offsetof(treeTimes{}.squares) - 24]struct{}{}
 	_ [0]struct{} = [unsafe.Offsetof(treeTimes{}.bins) - 64]struct{}{}
+	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.used) - 80]struct{}{}
 	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.timed) - 180]struct{}{}
 	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.long) - 576]struct{}{}
 	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.taken) - 192]struct{}{}

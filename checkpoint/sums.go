@@ -1,11 +1,13 @@
 package checkpoint
 
 import (
+	"math"
 	"math/bits"
 	"os"
 	"path/filepath"
 	"strconv"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -95,6 +97,9 @@ type Tally struct {
 	CountedCost float64
 	// Lasting is how many ticks an interval lasts at least that is drawn as a long one.
 	Lasting float64
+	// Used is the processor time of a thread from the fork(2) that made its process, which is
+	// Run.Start, to its first event; 0 of other threads.
+	Used time.Duration
 	// Times is how long the calls of functions took, of a thread that has ended.
 	Times []Times
 }
@@ -362,6 +367,7 @@ func (c *Channel) drainTree(l liveChunk, fold func(Run) int) int {
 		run.begin(h)
 	}
 	run.Tally = r.tally(t.head, f.reading[r.paths])
+	run.Tally.Used = time.Duration(min(t.head.used, uint64(math.MaxInt64)))
 	run.Tally.CountedCost = c.ticks(float64(t.head.counted)/16, h.flags)
 	run.Tally.Lasting = c.ticks(float64(atomic.LoadUint32(&t.head.lasting)), h.flags)
 	if run.Last {

@@ -56,6 +56,7 @@ func (w *twice) fold(until checkpoint.Tick) func(checkpoint.Run) int {
 		a := w.words
 		if r.Tally != nil {
 			a = w.added
+			r.Tally.Used = 0 // which words do not tell
 		}
 		return a.Fold(r, w.channel.Clock().Now()+skew, until)
 	}

@@ -143,7 +143,11 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 	known := a.stacks.Threads()
 	threads := make([]windows.Thread, len(known))
 	for i, t := range known {
-		threads[i] = windows.Thread{ID: t.ID, Parts: t.Parts(), Idle: t.Idle(), Ended: t.Ended()}
+		f := t.Forked()
+		threads[i] = windows.Thread{
+			ID: t.ID, Parts: t.Parts(), Idle: t.Idle(), Ended: t.Ended(),
+			Forked: windows.Forked{At: f.At, Used: nanos(f.Used)},
+		}
 	}
 	a.windows.Classes = len(a.Background)
 	a.windows.Probe(a.stacks.Probe())
@@ -154,8 +158,12 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 	if !failed && w.Weight > 0 && a.data.HasCounters() {
 		a.columns = a.timesOf(w)
 		a.data.Add(regression.Window{
-			Wall: w.Wall, Machine: w.Machine, Spent: w.Spent, Moved: w.Moved, Times: a.columns,
+			Wall: w.Wall, Until: nanos(s.Time - a.windows.First().Time),
+			Machine: w.Machine, Spent: w.Spent, Moved: w.Moved, Times: a.columns,
 		})
+	}
+	for _, c := range w.Claimed {
+		a.data.Move(c.From, c.To, a.contexts.path(c.Node), c.Time)
 	}
 	a.closeCalls(w, known)
 	a.stacks.EndWindow()

@@ -153,7 +153,9 @@ typedef struct {
 	uint32_t paths;        /* 64 */
 	uint32_t counted_cost; /* of an event that is not timed, in sixteenths of a tick */
 	uint32_t lasting;      /* 72: ticks from which on an interval that is drawn is a long one */
-	uint32_t pad0[13];
+	uint32_t pad0;
+	uint64_t used; /* 80: ns of processor time from the fork of the process to the first event, else 0 */
+	uint32_t pad1[10];
 	_Atomic uint64_t place; /* 128: tick << 24 | node */
 	uint64_t events, unwound, closed;
 	_Atomic uint64_t aways;  /* 160: sequence lock over away of the nodes: odd while one changes */
@@ -172,7 +174,7 @@ typedef struct {
 	uint64_t pad4[(CG_PAGE - 2688) / 8];
 } cg_tree;
 
-_Static_assert(offsetof(cg_tree, paths) == 64 && offsetof(cg_tree, place) == 128 &&
+_Static_assert(offsetof(cg_tree, paths) == 64 && offsetof(cg_tree, used) == 80 && offsetof(cg_tree, place) == 128 &&
 		       offsetof(cg_tree, aways) == 160 && offsetof(cg_tree, window) == 168 &&
 		       offsetof(cg_tree, count) == 176 && offsetof(cg_tree, timed) == 180 && offsetof(cg_tree, longs) == 184 &&
 		       offsetof(cg_tree, taken) == 192 && offsetof(cg_tree, busy) == 200 &&

@@ -361,8 +361,13 @@ static void cg_begin_tree(void)
 	}
 	cg_chunk *c = &t->tree->head;
 	cg_fill_header(c, CG_FIRST | CG_OTHERS, cg_missed);
-	if (t->forked) /* the time from there is that of the frame in which the process was forked */
+	t->tree->used = 0;
+	if (t->forked) { /* the time from there is that of the frame in which the process was forked */
+		struct timespec used;
 		c->tick = t->forked;
+		if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) == 0)
+			t->tree->used = (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+	}
 	t->forked = 0;
 	cg_missed = 0;
 	uint64_t s = atomic_fetch_add(&cg_head->head, 1) + 1;

@@ -14,6 +14,7 @@ import (
 // which the counter moved.
 type block struct {
 	span   float64   // ns
+	until  float64   // when its last window ends, see Window.Until
 	energy []float64 // the program's, per domain of the collector, in microjoules
 	// machine is the program's part of span, by processor time, in microseconds.
 	machine float64
@@ -129,6 +130,65 @@ func (c *collector) add(wall float64, energy []float64, times []Entry, moved boo
 	}
 }
 
+// move moves time of blocks from Outside to a column, to each as much as it has of the time between the two
+// moments.
+func (c *collector) move(from, to float64, column Column, time float64) {
+	if to <= from || column == Outside {
+		return
+	}
+	i, _ := slices.BinarySearchFunc(c.blocks, from, func(b block, from float64) int {
+		if b.until <= from {
+			return -1
+		}
+		return 1
+	})
+	begun := 0.0
+	if i > 0 {
+		begun = c.blocks[i-1].until
+	}
+	moved := 0.0
+	for ; i < len(c.blocks) && begun < to; i++ {
+		b := &c.blocks[i]
+		part := (min(to, b.until) - max(from, begun)) / (to - from)
+		c.entries -= len(b.times)
+		var some float64
+		b.times, some = moveTime(b.times, column, time*part)
+		c.entries += len(b.times)
+		moved += some
+		begun = b.until
+	}
+	if part := (to - max(from, begun)) / (to - from); part > 0 {
+		some := min(time*part, c.sums[Outside])
+		c.sums[Outside] -= some
+		c.sums[column] += some
+		if c.sums[Outside] <= 0 {
+			delete(c.sums, Outside)
+		}
+	}
+	if c.of != nil && c.of(column) != Outside && moved > 0 { // that of the open block counts when that ends
+		c.contexts[column] += moved
+	}
+}
+
+// moveTime moves time from Outside to a column, no more than Outside has, and says how much.
+func moveTime(times []Entry, column Column, time float64) ([]Entry, float64) {
+	of := func(k Column) (int, bool) { return slices.BinarySearchFunc(times, Entry{Column: k}, byColumn) }
+	i, ok := of(Outside)
+	if !ok {
+		return times, 0
+	}
+	time = min(time, float64(times[i].Time))
+	if times[i].Time -= float32(time); times[i].Time <= 0 {
+		times = slices.Delete(times, i, i+1)
+	}
+	i, ok = of(column)
+	if !ok {
+		times = slices.Insert(times, i, Entry{Column: column})
+	}
+	times[i].Time += float32(time)
+	return times, time
+}
+
 // endBlock ends the open block.
 func (c *collector) endBlock() {
 	b := &c.open
@@ -239,7 +299,7 @@ func (c *collector) halve() {
 
 // join is a block and the one that follows it as one.
 func join(x, y block) block {
-	b := block{span: x.span + y.span, machine: x.machine + y.machine, edge: y.edge, last: y.last}
+	b := block{span: x.span + y.span, until: y.until, machine: x.machine + y.machine, edge: y.edge, last: y.last}
 	for i := range x.energy {
 		b.energy = append(b.energy, x.energy[i]+y.energy[i])
 	}

@@ -46,7 +46,8 @@ func (d *Data) HasCounters() bool { return len(d.collectors) > 0 }
 
 // Window is what the program did in a window.
 type Window struct {
-	Wall float64 // its length in nanoseconds
+	Wall  float64 // its length in nanoseconds
+	Until float64 // when it ends, since the first window began, ns
 	// Machine is the program's part of it, by processor time, in microseconds: times the
 	// idle power it is to be taken off Spent.
 	Machine float64
@@ -65,7 +66,16 @@ func (d *Data) Add(w Window) {
 			any = any || w.Moved[domain]
 		}
 		c.open.machine += w.Machine
+		c.open.until = w.Until
 		c.add(w.Wall, c.energy, w.Times, any)
+	}
+}
+
+// Move gives a column processor time that windows had as Outside: of those between two moments, in
+// nanoseconds since the first window began, and no more than they have.
+func (d *Data) Move(from, to float64, column Column, time float64) {
+	for _, c := range d.collectors {
+		c.move(from, to, c.kept(column), time)
 	}
 }
 

@@ -51,6 +51,56 @@ func TestBlocksAreBounded(t *testing.T) {
 	runtime.KeepAlive(c)
 }
 
+// Time that is moved leaves Outside in the blocks of its moments, and in no others: no more than they have.
+func TestMove(t *testing.T) {
+	const windows, period = 95, 1e6
+	d := NewData([]Counter{{0, period}}, nil)
+	for i := range windows {
+		d.Add(Window{
+			Wall: period, Until: float64(i+1) * period, Spent: []float64{1}, Moved: []bool{true},
+			Times: []Entry{{Outside, period / 2}, {site(1), period / 4}},
+		})
+	}
+	d.Move(15*period, 35*period, site(0), 4*period) // of three blocks
+	d.Move(15*period, 16*period, site(1), 9*period) // more than there is
+	d.Move(91*period, 93*period, site(1), period)   // of the open one
+	d.Move(93*period, 93*period, site(1), period)   // of no time
+	c := d.collectors[0]
+	of := func(times []Entry, k Column) float64 {
+		for _, e := range times {
+			if e.Column == k {
+				return float64(e.Time)
+			}
+		}
+		return 0
+	}
+	entries := 0
+	for i, b := range c.blocks {
+		want := [3]float64{5 * period, 0, 2.5 * period} // Outside, site 0, site 1
+		switch i {
+		case 1:
+			want = [3]float64{0, period, 6.5 * period}
+		case 2:
+			want = [3]float64{3 * period, 2 * period, 2.5 * period}
+		case 3:
+			want = [3]float64{4 * period, period, 2.5 * period}
+		}
+		if got := [3]float64{of(b.times, Outside), of(b.times, site(0)), of(b.times, site(1))}; got != want {
+			t.Errorf("block %d: %v, want %v", i, got, want)
+		}
+		if !slices.IsSortedFunc(b.times, byColumn) {
+			t.Errorf("block %d: %v", i, b.times)
+		}
+		entries += len(b.times) + len(b.edge)
+	}
+	if len(c.blocks) != 9 || entries != c.entries {
+		t.Errorf("%d blocks, %d entries, want %d", len(c.blocks), c.entries, entries)
+	}
+	if c.sums[Outside] != 1.5*period || c.sums[site(1)] != 2.25*period {
+		t.Errorf("the open block: %v", c.sums)
+	}
+}
+
 // BenchmarkFit explains the blocks of a run of two minutes and more, with as many
 // functions as have a power of their own.
 func BenchmarkFit(b *testing.B) {

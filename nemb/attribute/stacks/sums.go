@@ -61,6 +61,9 @@ func (st *Stacks) foldSums(r checkpoint.Run, until checkpoint.Tick) int {
 	}
 	r.Forked = false // the program knows with which stack the child began
 	t := st.thread(r)
+	if r.First && tally.Used > 0 {
+		t.forked = Forked{r.Start, tally.Used}
+	}
 	t.cost = checkpoint.Tick(r.Cost + .5)
 	st.known.costs.learn(float64(tally.Events), r.Cost, tally.CountedCost)
 	gone := t.gone // its frames have ended

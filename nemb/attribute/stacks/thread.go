@@ -3,6 +3,7 @@ package stacks
 import (
 	"iter"
 	"slices"
+	"time"
 
 	"cg/checkpoint"
 	"cg/nemb/attribute/paths"
@@ -24,6 +25,7 @@ type Thread struct {
 	long    []paths.Span
 	adding  *adding // nil where its events are words
 	nowhere bool    // it adds up, and is on no strand
+	forked  Forked
 
 	// Of a thread whose stack is that of the strand it is on, see strand.go.
 	proc   *proc // nil for other threads
@@ -42,6 +44,16 @@ type fork struct {
 
 // Parts is the thread's time in the open window, by path, once it is charged.
 func (t *Thread) Parts() []paths.Part { return t.pending }
+
+// Forked is when the process of a thread was made by fork(2), and the processor time that the thread used from
+// then to its first event. It is 0 of other threads.
+type Forked struct {
+	At   checkpoint.Tick
+	Used time.Duration
+}
+
+// Forked is what the thread used before its first event.
+func (t *Thread) Forked() Forked { return t.forked }
 
 // Idle is the ticks of the open window in which the thread was on no strand.
 func (t *Thread) Idle() uint64 { return t.idle }

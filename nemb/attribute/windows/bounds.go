@@ -56,6 +56,27 @@ type siteBounds struct {
 // checkpoints and the like leave of it.
 const whole = 0.999
 
+// bound is the bounds of a site.
+func (x *siteBounds) bound(site checkpoint.SiteID, domains int) *siteBound {
+	b := x.sites[site]
+	if b == nil {
+		b = &siteBound{
+			selfOf: make([]Bounds, domains), inclusiveOf: make([]Bounds, domains),
+			selfMachine: make([]Bounds, domains), inclusiveMachine: make([]Bounds, domains),
+		}
+		x.sites[site] = b
+	}
+	return b
+}
+
+// add adds a part of what the program used in a domain to energy and to machine time: from least of it to most.
+func (e programEnergy) add(to, machine *Bounds, domain *nemb.Domain, least, most float64) {
+	to.Lo += e.lo * domain.Lo * least
+	to.Hi += domain.Hi * e.hi * most
+	machine.Lo += e.machine * least
+	machine.Hi += e.machine * most
+}
+
 // ran notes which sites ran in a window, and takes those off the list that ran
 // longest ticks before it, and more: no counter shows these any more.
 func (x *siteBounds) ran(shares map[checkpoint.SiteID]Share, domains int, from, to, longest checkpoint.Tick) {
@@ -66,14 +87,7 @@ func (x *siteBounds) ran(shares map[checkpoint.SiteID]Share, domains int, from, 
 	})
 	x.shares, x.from, x.alone = shares, from, whole*(1-min(1, shares[checkpoint.OwnSite].Self))
 	for site, share := range shares {
-		b := x.sites[site]
-		if b == nil {
-			b = &siteBound{
-				selfOf: make([]Bounds, domains), inclusiveOf: make([]Bounds, domains),
-				selfMachine: make([]Bounds, domains), inclusiveMachine: make([]Bounds, domains),
-			}
-			x.sites[site] = b
-		}
+		b := x.bound(site, domains)
 		if !b.listed {
 			b.listed = true
 			x.recent = append(x.recent, site)
@@ -95,20 +109,11 @@ func (x *siteBounds) add(d int, domain nemb.Domain, program programEnergy, stale
 	if !domain.InTotal {
 		return
 	}
-	lo, hi := program.lo*domain.Lo, domain.Hi*program.hi
 	for _, site := range x.recent {
 		b, share := x.sites[site], x.shares[site]
-		self, inclusive := &b.selfOf[d], &b.inclusiveOf[d]
-		selfMachine, inclusiveMachine := &b.selfMachine[d], &b.inclusiveMachine[d]
-		add := func(to, machine *Bounds, least, most float64) {
-			to.Lo += lo * least
-			to.Hi += hi * most
-			machine.Lo += program.machine * least
-			machine.Hi += program.machine * most
-		}
 		if domain.Method != nemb.Measured {
-			add(self, selfMachine, share.Self, share.Self)
-			add(inclusive, inclusiveMachine, share.Inclusive, share.Inclusive)
+			program.add(&b.selfOf[d], &b.selfMachine[d], &domain, share.Self, share.Self)
+			program.add(&b.inclusiveOf[d], &b.inclusiveMachine[d], &domain, share.Inclusive, share.Inclusive)
 			continue
 		}
 		least := func(p *presence, part float64) float64 {
@@ -123,8 +128,9 @@ func (x *siteBounds) add(d int, domain nemb.Domain, program programEnergy, stale
 			}
 			return 0
 		}
-		add(self, selfMachine, least(&b.self, share.Self), most(&b.self))
-		add(inclusive, inclusiveMachine, least(&b.inclusive, share.Inclusive), most(&b.inclusive))
+		program.add(&b.selfOf[d], &b.selfMachine[d], &domain, least(&b.self, share.Self), most(&b.self))
+		program.add(&b.inclusiveOf[d], &b.inclusiveMachine[d], &domain,
+			least(&b.inclusive, share.Inclusive), most(&b.inclusive))
 	}
 }
 

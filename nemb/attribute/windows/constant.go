@@ -49,7 +49,7 @@ func (w *Windows) shareMachine(out *Window, used processorTimes) {
 	m.program += out.Machine
 	m.own += micro * max(0, used.own) / busy
 	m.other += micro * max(0, used.other) / busy
-	w.share(m.paths, out.Machine, out.Weight, used.outside)
+	w.past.open.machine = w.share(m.paths, out.Machine, out.Weight, used.outside)
 	weight := out.Weight + w.arrears.late
 	if weight <= 0 {
 		m.direct += out.Machine

@@ -33,6 +33,11 @@ type threadTime struct {
 	sitesOnly bool    // used is a guess for its sites alone
 	parts     []paths.Part
 	shares    []float64 // of used, per part
+	longest   int       // the part of which before ticks lie before the window
+	before    uint64
+
+	forked checkpoint.Tick // when its process was, of the claim that it has made (past.go)
+	booked float64         // ns that it has had until the kernel's reading of its time, with that claim; 0 without
 }
 
 // late is by how much the kernel's time of a running thread is behind at most:
@@ -77,14 +82,14 @@ func (x *threadTimes) close(tree *paths.Tree, s nemb.Sample, perTick, program fl
 		case ok && t.known:
 			t.used = max(0, now-t.cpu)
 		case ok:
-			t.used = now
+			t.used = max(0, now-t.booked)
 		}
 		// A thread uses no more than the time it is there, but for what the
 		// kernel reported late of the window before. What was read of the next
 		// window already, since cg had to wait for a processor, is the next one's.
 		early := max(0, t.used-here-t.credit)
 		t.used -= early
-		if !t.known { // but not what it used before its first checkpoint
+		if !t.known && t.booked == 0 { // but not what it used before its first checkpoint
 			early = 0
 		}
 		early = min(early, late)
@@ -112,19 +117,28 @@ func (x *threadTimes) close(tree *paths.Tree, s nemb.Sample, perTick, program fl
 		if guesses[i] > 0 {
 			t.used += guesses[i] * left / guess
 		}
+		if t.booked > 0 {
+			t.booked += t.used
+		}
 		t.addIdle(perTick)
 		x.apportion(t, tree, perTick)
 	}
 	return sum + left
 }
 
+// of is what is known of a thread's processor time.
+func (x *threadTimes) of(id checkpoint.Thread) *threadTime {
+	t := x.threads[id]
+	if t == nil {
+		t = &threadTime{id: id}
+		x.threads[id] = t
+	}
+	return t
+}
+
 // take begins the window of a thread.
 func (x *threadTimes) take(thread Thread) *threadTime {
-	t := x.threads[thread.ID]
-	if t == nil {
-		t = &threadTime{id: thread.ID}
-		x.threads[thread.ID] = t
-	}
+	t := x.of(thread.ID)
 	t.parts, t.idle, t.ended, t.sitesOnly = thread.Parts, thread.Idle, thread.Ended, false
 	x.now = append(x.now, t)
 	return t
@@ -134,18 +148,26 @@ func (x *threadTimes) take(thread Thread) *threadTime {
 // sites.
 func (t *threadTime) present() float64 {
 	sum := 0.0
-	for _, p := range t.parts {
-		sum += float64(p.Ticks)
+	for i := range t.parts {
+		sum += t.ticks(i)
 	}
 	return sum
+}
+
+// ticks is the time of a part in the window.
+func (t *threadTime) ticks(part int) float64 {
+	if part == t.longest {
+		return float64(t.parts[part].Ticks - t.before)
+	}
+	return float64(t.parts[part].Ticks)
 }
 
 // inside is the time in ticks that a thread was in sites.
 func (t *threadTime) inside() float64 {
 	sum := 0.0
-	for _, p := range t.parts {
+	for i, p := range t.parts {
 		if p.Node != paths.Root {
-			sum += float64(p.Ticks)
+			sum += t.ticks(i)
 		}
 	}
 	return sum
@@ -185,7 +207,7 @@ func (x *threadTimes) apportion(t *threadTime, tree *paths.Tree, perTick float64
 		case x.probe != 0 && p.Node == x.probe:
 			checkpoints = i
 		case !t.sitesOnly || p.Node != paths.Root:
-			share = float64(p.Ticks) * x.rate(tree.Site(p.Node)).value()
+			share = t.ticks(i) * x.rate(tree.Site(p.Node)).value()
 			sum += share
 		}
 		t.shares = append(t.shares, share)
@@ -206,7 +228,7 @@ func (x *threadTimes) apportion(t *threadTime, tree *paths.Tree, perTick float64
 		if t.known {
 			r := x.rate(tree.Site(p.Node))
 			r.cpu += t.used * t.shares[i]
-			r.wall += float64(p.Ticks) * perTick
+			r.wall += t.ticks(i) * perTick
 		}
 	}
 }

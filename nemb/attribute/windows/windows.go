@@ -28,6 +28,8 @@ type Thread struct {
 	Parts []paths.Part // its time in each call path, each path once
 	Idle  uint64       // ticks in which it was on no strand
 	Ended bool         // in the window
+	// Forked is what it used before its first window.
+	Forked Forked
 }
 
 // Domain is what the windows say of a domain. Its ledger is in whole microjoules:
@@ -85,6 +87,7 @@ type Windows struct {
 	paid    siteShares // as sites, with arrears
 	bounds  siteBounds
 	machine machineTime
+	past    past
 }
 
 // Stats counts what was wrong with samples.
@@ -109,6 +112,7 @@ type Window struct {
 	Machine    float64     // the program's part of Wall, by processor time (see machineTime), in microseconds
 	Moved      []bool      // whether the counter of each domain moved
 	Threads    []Use       // in the order in which they were given
+	Claimed    []Claimed   // of windows that are over
 }
 
 // Use is what a thread used in a window.
@@ -195,6 +199,11 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 	}
 	var background float64
 	out.Background, background = w.background(s, prev)
+	for i := range threads {
+		if threads[i].Forked.Used > 0 {
+			out.Claimed = append(out.Claimed, w.claim(&threads[i], prev.At, out.PerTick)...)
+		}
+	}
 	inThreads := w.threads.close(w.tree, s, out.PerTick, max(0, used.program-background), threads)
 	used.outside = w.threads.outside(nanos(s.Usage.Program-w.first.Usage.Program), inThreads+background)
 	out.Weight = inThreads + used.outside + background
@@ -208,6 +217,7 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 	out.Sites, out.Paths = w.sites.of, w.sites.paths
 	stale, longest := w.stale(s, prev, out.PerTick)
 	w.bounds.ran(w.sharesPaid(out.Weight), len(w.Domains), prev.At, s.At, longest)
+	w.past.begin(&out, out.Weight+w.arrears.late, used.outside, nanos(w.first.Time))
 	if !failed {
 		w.shareMachine(&out, used)
 	}
@@ -216,6 +226,7 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 		out.Spent[d] = w.Domains[d].spent
 		out.Moved[d] = s.Energy[d] > prev.Energy[d]
 	}
+	w.past.keep()
 	out.Threads = w.bookTimes(out.PerTick)
 	return out
 }
@@ -287,6 +298,7 @@ func (w *Windows) divide(d int, out *Window, failed bool, used processorTimes, s
 		}
 	}
 	w.bounds.add(d, b.Domain, program, stale)
+	w.past.spent(d, program)
 }
 
 // programEnergy is what the program used of a domain in a window, with its bounds,
@@ -344,17 +356,18 @@ func (w *Windows) spend(d int, energy, weight, outside float64) {
 	if weight+w.arrears.late <= 0 {
 		b.Direct += energy
 	}
-	w.share(b.Paths, energy, weight, outside)
+	w.past.spend(d, w.share(b.Paths, energy, weight, outside))
 }
 
 // share adds an amount to the paths, as they used the processors in the open window, and before where the
-// account reports that late.
-func (w *Windows) share(to []float64, amount, weight, outside float64) {
+// account reports that late. It returns the part that was in no thread.
+func (w *Windows) share(to []float64, amount, weight, outside float64) float64 {
 	if weight += w.arrears.late; weight <= 0 {
 		to[paths.Root] += amount
-		return
+		return 0
 	}
-	to[paths.Root] += amount * outside / weight
+	inNone := amount * outside / weight
+	to[paths.Root] += inNone
 	for i := range len(w.threads.now) + len(w.arrears.paid) {
 		t := w.sharing(i)
 		if t.used <= 0 {
@@ -369,6 +382,7 @@ func (w *Windows) share(to []float64, amount, weight, outside float64) {
 			to[p.Node] += share * t.shares[i]
 		}
 	}
+	return inNone
 }
 
 // sharing is one of those among which the window is divided: its threads, then the arrears.
@@ -393,7 +407,7 @@ func (w *Windows) bookTimes(perTick float64) []Use {
 			}
 		}
 		all[k] = Use{CPU: t.used, Runtime: min(1, runtime)}
-		t.parts = nil
+		t.parts, t.before = nil, 0
 		if t.ended {
 			delete(w.threads.threads, t.id)
 		}

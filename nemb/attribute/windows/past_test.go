@@ -1,0 +1,44 @@
+package windows
+
+import (
+	"testing"
+
+	"cg/checkpoint"
+)
+
+// However many windows there are, those that are kept are few, and hold all that was outside the threads.
+func TestPastIsBounded(t *testing.T) {
+	const period, n = 10_000_000, 50_000
+	var p past
+	for i := range checkpoint.Tick(n) {
+		p.open = pastWindow{
+			from: i * period, to: (i + 1) * period, begun: float64(i) * period, end: float64(i+1) * period,
+			weight: period, outside: 1000, machine: 2, domains: []pastDomain{{3, programEnergy{4, 3, 5, 6}}},
+		}
+		p.keep()
+		if len(p.windows) >= mostPast {
+			t.Fatalf("%d windows", len(p.windows))
+		}
+	}
+	outside, machine, energy, hi := 0.0, 0.0, 0.0, 0.0
+	for i, w := range p.windows {
+		if i > 0 && w.from != p.windows[i-1].to {
+			t.Errorf("window %d begins at %d, the one before it ends at %d", i, w.from, p.windows[i-1].to)
+		}
+		outside += w.outside
+		machine += w.machine
+		energy += w.domains[0].outside
+		hi += w.domains[0].program.hi
+	}
+	if outside != 1000*n || machine != 2*n || energy != 3*n || hi != 5*n || p.windows[len(p.windows)-1].to != n*period {
+		t.Errorf("%g ns, %g us, %g and %g uJ", outside, machine, energy, hi)
+	}
+	latest := p.windows[len(p.windows)-1]
+	if latest.to-latest.from != period {
+		t.Errorf("the latest is %d long", latest.to-latest.from)
+	}
+	claims, sum := p.claims(Forked{At: (n - 100) * period, Used: 50_000}, 7, 1, 0)
+	if len(claims) == 0 || sum < 49_999 || sum > 50_001 {
+		t.Errorf("%d claims of %g ns", len(claims), sum)
+	}
+}
