@@ -220,15 +220,61 @@ func (x *threadTimes) apportion(t *threadTime, tree *paths.Tree, perTick float64
 		}
 		t.shares[checkpoints] = runtime
 	}
-	for i, p := range t.parts {
-		if i == checkpoints || sum <= 0 {
-			continue
+	for i := range t.parts {
+		if i != checkpoints && sum > 0 {
+			t.shares[i] *= (1 - runtime) / sum
 		}
-		t.shares[i] *= (1 - runtime) / sum
-		if t.known {
+	}
+	t.limit(checkpoints, perTick)
+	for i, p := range t.parts {
+		if i != checkpoints && sum > 0 && t.known {
 			r := x.rate(tree.Site(p.Node))
 			r.cpu += t.used * t.shares[i]
 			r.wall += t.ticks(i) * perTick
+		}
+	}
+}
+
+// rounds is how often limit passes on by rates what is too much; then it does so by the room that is left.
+const rounds = 3
+
+// limit takes from parts what is more than a thread can have used in them: it runs at most for the time that
+// it is there, but for what the kernel reports late of all of them. The other parts get it.
+func (t *threadTime) limit(checkpoints int, perTick float64) {
+	used, there := 0.0, 0.0 // of the parts that have shares
+	part := func(i int) bool { return i != checkpoints && t.shares[i] > 0 }
+	for i, p := range t.parts {
+		if part(i) {
+			used += t.used * t.shares[i]
+			there += float64(p.Ticks) * perTick
+		}
+	}
+	if used <= 0 || there <= 0 {
+		return
+	}
+	stretch := max(1, used/there) * perTick / t.used
+	for round := 0; ; round++ {
+		over, open, room := 0.0, 0.0, 0.0
+		for i, p := range t.parts {
+			if most := float64(p.Ticks) * stretch; part(i) && t.shares[i] > most {
+				over += t.shares[i] - most
+				t.shares[i] = most
+			} else if part(i) && t.shares[i] < most {
+				open += t.shares[i]
+				room += most - t.shares[i]
+			}
+		}
+		if over <= 1e-12 || room <= 0 {
+			return
+		}
+		for i, p := range t.parts {
+			if most := float64(p.Ticks) * stretch; part(i) && t.shares[i] < most {
+				if round < rounds {
+					t.shares[i] *= 1 + over/open
+				} else {
+					t.shares[i] += over * (most - t.shares[i]) / room
+				}
+			}
 		}
 	}
 }

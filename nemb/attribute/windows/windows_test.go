@@ -223,3 +223,37 @@ func TestRememberedIdle(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 }
+
+// A function that is known to wait, and one that is known to run, are on a thread that ran nearly all the time: the
+// one that runs has no more processor time than it was there, and the other has the rest.
+func TestNobodyRunsLongerThanItIsThere(t *testing.T) {
+	tree := paths.NewTree()
+	waits, runs := tree.Path(paths.Root, 1, 0), tree.Path(paths.Root, 2, 0)
+	w := New([]nemb.Domain{counter}, 1, tree)
+	w.Begin(sample(0, 0, account.Usage{}))
+	cpu := time.Duration(0)
+	step := func(at int64, used int, parts ...paths.Part) Window {
+		cpu += time.Duration(used)
+		u := account.Usage{Program: cpu, Threads: []account.ThreadUsage{{Thread: id(1), CPU: cpu}}}
+		return w.Close(sample(at*ms, nemb.Energy(cpu)/1000, u), false, []Thread{{ID: id(1), Parts: parts}})
+	}
+	for i := range int64(50) { // it waits
+		step(20*i+10, 0, paths.Part{Node: waits, Ticks: 10 * ms})
+		step(20*i+20, 10*ms, paths.Part{Node: runs, Ticks: 10 * ms})
+	}
+	before := w.Times[runs].CPU
+	out := step(1010, 9*ms, paths.Part{Node: waits, Ticks: 9 * ms}, paths.Part{Node: runs, Ticks: 1 * ms})
+	if got := w.Times[runs].CPU - before; !near(got, 1*ms) {
+		t.Errorf("it used %g ns in 1e6", got)
+	}
+	if self := out.Sites[1].Self; !near(self, 8./9) {
+		t.Errorf("the other has %g of it", self)
+	}
+	// What the kernel reports late of a window is more than all were there.
+	before = w.Times[runs].CPU
+	step(1020, 0, paths.Part{Node: waits, Ticks: 5 * ms}, paths.Part{Node: runs, Ticks: 5 * ms})
+	step(1021, 8*ms, paths.Part{Node: waits, Ticks: ms / 2}, paths.Part{Node: runs, Ticks: ms / 2})
+	if got := w.Times[runs].CPU - before; !near(got, 4*ms) {
+		t.Errorf("late: it used %g ns", got)
+	}
+}
