@@ -59,8 +59,8 @@ func (x *Instrumented) prepare(ctx context.Context) (*prepared, error) {
 	if p.channel, err = checkpoint.NewIn(clock, 0, dir); err != nil {
 		return nil, err
 	}
-	p.server = &instrument.Server{Planner: lang.Plan, Weaver: lang.Weave, Language: lang.Name, Options: x.Options,
-		Channel: p.channel, Waiting: x.Waiting}
+	p.server = &instrument.Server{Planner: lang.Plan, Weaver: lang.Weave, Rewriter: lang.Rewrite, Language: lang.Name,
+		Options: x.Options, Channel: p.channel, Waiting: x.Waiting}
 	socket := filepath.Join(dir, "server")
 	if len(socket) >= socketLength {
 		if p.short, err = scratch.NewFolder("/tmp"); err != nil {

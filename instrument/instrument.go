@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"cg/checkpoint"
+	"cg/instrument/edit"
 )
 
 // Granularity says how many sites a program gets.
@@ -45,6 +46,12 @@ const (
 	Lambda   Role = "lambda"   // enter and exit around an expression
 	Pause    Role = "pause"    // suspend and resume around a yield or await
 	Handlers Role = "handlers" // unwind at the start of each handler
+
+	// Toplevel: enter at the start of a module's body and exit at its end, where no block can hold it.
+	Toplevel Role = "toplevel"
+	Suspend  Role = "suspend" // suspend behind an expression, whose value stays
+	Loop     Role = "loop"    // resume at the start of a loop's body and suspend at its end
+	Resume   Role = "resume"  // resume behind a statement however it is left, if suspended there
 )
 
 // Point is a place in a file where checkpoints of a site stand.
@@ -94,6 +101,10 @@ type Planner func(source []byte, o Options) (*Plan, error)
 // checkpoints into it. An error says that the source needs a plan, and that the runtime has to
 // put them into what it compiles.
 type Weaver func(source, code []byte, version string, o Options) (*Woven, error)
+
+// A Rewriter gives the edits that put the checkpoints of a plan into its text. first numbers the
+// first site.
+type Rewriter func(text []byte, p *Plan, first int) ([]edit.Edit, error)
 
 // Woven is code with checkpoints.
 type Woven struct {

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"cg/checkpoint"
+	"cg/instrument/edit"
 )
 
 const maxRequest = 1 << 28
@@ -55,6 +57,9 @@ var requests = map[string]struct {
 	"plan": {4, func(s *Server, p []string) (string,
 		error) {
 		return s.plan(p[0], p[1], p[2] == "1", []byte(p[3]))
+	}},
+	"rewrite": {4, func(s *Server, p []string) (string, error) {
+		return s.rewrite(p[0] == "1", p[1], p[2] == "1", []byte(p[3]))
 	}},
 	"outline": {4, (*Server).chooseOutline},
 	"load":    {4, (*Server).loadWanted},
@@ -195,6 +200,51 @@ func (s *Server) plan(module, file string, own bool, source []byte) (string, err
 		return "", &unparsed{err}
 	}
 	return Encode(p), nil
+}
+
+// rewrite gives a source with checkpoints, whose sites it numbers. entry says that it is the file that
+// is run. A source that the planner cannot place, or the rewriter, is noted as skipped.
+func (s *Server) rewrite(entry bool, file string, own bool, source []byte) (string, error) {
+	if s.Rewriter == nil {
+		return "", errors.New("no such request")
+	}
+	if err := s.wanted("", file, own); err != nil {
+		return "", err
+	}
+	s.beginWaiting(file)
+	defer s.endWaiting(file)
+	o := s.options("")
+	o.Entry = entry
+	p, err := s.Planner(source, o)
+	if err != nil {
+		s.Skip(file, err.Error())
+		return "", &unparsed{err}
+	}
+	if len(p.Sites)+len(p.LeftAlone) == 0 {
+		return "", nil
+	}
+	for i := range p.Sites {
+		if p.Sites[i].Kind == checkpoint.Module { // whose name is that of its file
+			p.Sites[i].Func = filepath.Base(file)
+		}
+	}
+	base, err := s.load("", file, SiteLines(p))
+	if err != nil {
+		return "", err
+	}
+	before, err := strconv.Atoi(base)
+	if err != nil {
+		return "", err
+	}
+	edits, err := s.Rewriter(source, p, before+1)
+	if err == nil {
+		source, err = edit.Apply(source, edits)
+	}
+	if err != nil {
+		s.Skip(file, err.Error())
+		return "", &unparsed{err}
+	}
+	return string(source), nil
 }
 
 // weave answers the request in which the program compiles a source that cg wants. cg answers

@@ -30,6 +30,7 @@ type Skip struct {
 //
 //	plan  module path own source   ok plan, or "unparsed" and why
 //	weave module path own version source        see Server.weave
+//	rewrite entry path own source  ok text      the source with checkpoints, "" if it gets none
 //	outline module path own plan   ok plan      what is wanted of a plan that the runtime made
 //	load  module path own sites    ok base      numbers base+1 ... are the file's
 //	skip  module path reason       ok
@@ -42,7 +43,8 @@ type Skip struct {
 //	off   reason                   ok           runs without checkpoints
 type Server struct {
 	Planner  Planner
-	Weaver   Weaver // nil for none
+	Weaver   Weaver   // nil for none
+	Rewriter Rewriter // nil for none
 	Language string
 	Options  Options
 	Channel  *checkpoint.Channel

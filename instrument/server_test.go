@@ -14,6 +14,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/instrument"
+	"cg/instrument/edit"
 )
 
 // lines is a planner of a language in which every line is a function.
@@ -101,6 +102,48 @@ func TestWeave(t *testing.T) {
 	}
 	if got := s.Sites(); len(got) != 2 || got[1].Func != "m.g" {
 		t.Errorf("sites: %v", got)
+	}
+}
+
+// TestRewrite: the program sends a source, and gets it with the numbers of its sites.
+func TestRewrite(t *testing.T) {
+	s, path := listen(t, instrument.Options{Exclude: []string{"left_out.x", "nothing"}})
+	ask := func(entry, file, source string) string { return request("rewrite", entry, file, "1", source) }
+	if got := send(t, path, ask("0", "/m.x", "f\n")); got != "refused\x00no such request" {
+		t.Errorf("without a rewriter: %q", got)
+	}
+	s.Rewriter = func(text []byte, p *instrument.Plan, first int) (edits []edit.Edit, err error) {
+		if strings.Contains(string(text), "refused") {
+			return nil, errors.New("not rewritten")
+		}
+		at := 0
+		for i, line := range strings.SplitAfter(string(text), "\n")[:len(p.Points)] {
+			edits = append(edits, edit.Edit{Start: at, End: at, New: fmt.Sprint(first+i, ":")})
+			at += len(line)
+		}
+		return edits, nil
+	}
+	for _, c := range []struct{ name, raw, want string }{
+		{"rewritten", ask("0", "/m.x", "f\ng\n"), "ok\x001:f\n2:g\n"},
+		{"again, with the same numbers", ask("0", "/m.x", "f\ng\n"), "ok\x001:f\n2:g\n"},
+		{"another, with zero bytes", ask("1", "/n.x", "f\x00\n"), "ok\x003:f\x00\n"},
+		{"without sites", ask("0", "/e.x", "nothing\n"), "ok\x00"},
+		{"not parsed", ask("0", "/broken.x", "broken"), "unparsed\x00broken source"},
+		{"not rewritten", ask("0", "/refused.x", "refused"), "unparsed\x00not rewritten"},
+		{"left out", ask("0", "/left_out.x", "f\n"), "refused\x00not wanted"},
+		{"too few parts", request("rewrite", "0", "/m.x", "1"), "refused\x00rewrite: 3 parts instead of 4"},
+	} {
+		if got := send(t, path, c.raw); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+	var skipped []string
+	for _, skip := range s.Skipped() {
+		skipped = append(skipped, skip.File+" "+skip.Reason)
+	}
+	want := "/broken.x broken source, /refused.x not rewritten, /left_out.x left out by --exclude"
+	if got := strings.Join(skipped, ", "); got != want {
+		t.Errorf("skipped: %s, want %s", got, want)
 	}
 }
 

@@ -179,6 +179,8 @@ type Core struct {
 // Capabilities is what only some languages can do. Each is nil where a language
 // cannot.
 type Capabilities struct {
+	// Aliases are other names of the language on the command line.
+	Aliases []string
 	// Interpreter is for a language whose programs are run or built by a command
 	// that the user can choose.
 	Interpreter *Interpreter
@@ -204,6 +206,8 @@ type Capabilities struct {
 	Outline instrument.Planner
 	// Weave puts checkpoints into code that the interpreter has compiled.
 	Weave instrument.Weaver
+	// Rewrite puts checkpoints into texts that the program loads and its runtime sends to cg.
+	Rewrite instrument.Rewriter
 	// SaveFile is for a language whose files run without cg one by one, each
 	// rewritten on its own.
 	SaveFile *SaveFile
@@ -340,10 +344,10 @@ func WithSDKs(env []string, cache runtimes.Cache, scratch string) []string {
 	return env
 }
 
-// Named finds a language by its name, nil if there is none.
+// Named finds a language by its name or an alias, nil if there is none.
 func Named(name string) *Language {
 	for _, l := range all {
-		if l.Name == name {
+		if l.Name == name || slices.Contains(l.Aliases, name) {
 			return l
 		}
 	}

@@ -6,5 +6,6 @@ import (
 	_ "cg/languages/c"
 	_ "cg/languages/golang"
 	_ "cg/languages/java"
+	_ "cg/languages/node"
 	_ "cg/languages/python"
 )

@@ -58,6 +58,11 @@ func TestRegistry(t *testing.T) {
 		if languages.Named(l.Name) != l {
 			t.Errorf("%s: another language has this name", l.Name)
 		}
+		for _, alias := range l.Aliases {
+			if languages.Named(alias) != l {
+				t.Errorf("%s: another language has its alias %s", l.Name, alias)
+			}
+		}
 		for _, ending := range l.Extensions {
 			if was, taken := owner[ending]; taken {
 				t.Errorf("%s: %s files are %s's", l.Name, ending, was)

@@ -1,0 +1,220 @@
+package node
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cg/checkpoint"
+)
+
+const casesDir = "../../testdata/programs/javascript/cases"
+
+// fixture is a program whose behaviour checkpoints must not change: a file, or a folder with a main.js.
+// Its first line may say why frames are open at its end ("// unbalanced: why").
+type fixture struct {
+	name, dir, script string
+	unbalanced        bool
+}
+
+func fixtures(t testing.TB) []fixture {
+	t.Helper()
+	entries, err := os.ReadDir(casesDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []fixture
+	for _, e := range entries {
+		f := fixture{strings.TrimSuffix(e.Name(), ".js"), casesDir, e.Name(), false}
+		if e.IsDir() {
+			f.dir, f.script = filepath.Join(casesDir, e.Name()), "main.js"
+		}
+		text, err := os.ReadFile(filepath.Join(f.dir, f.script))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.unbalanced = strings.HasPrefix(string(text), "// unbalanced: ")
+		all = append(all, f)
+	}
+	return all
+}
+
+// TestCases runs every fixture as it is and with checkpoints.
+func TestCases(t *testing.T) {
+	for _, node := range nodes(t) {
+		for _, f := range fixtures(t) {
+			t.Run(majorOf(t, node)+"/"+f.name, func(t *testing.T) {
+				want := execute(t, f.dir, nil, node, f.script)
+				got := measured(t, f.dir, node, []string{f.script})
+				same(t, want, got)
+				if got.Lost > 0 || got.Off != "" {
+					t.Errorf("%d events lost, %s", got.Lost, got.Off)
+				}
+				for _, s := range got.Skipped {
+					if !strings.Contains(s.Reason, "left alone") && !strings.HasSuffix(s.File, "broken.js") {
+						t.Errorf("skipped %s: %s", s.File, s.Reason)
+					}
+				}
+				if problems := balance(got, f.unbalanced); len(problems) > 0 {
+					t.Errorf("events do not balance:\n%s", strings.Join(problems, "\n"))
+				}
+				if len(got.enters()) < 2 {
+					t.Errorf("calls: %v", got.enters())
+				}
+				compareCounts(t, got)
+			})
+		}
+	}
+}
+
+// same fails unless the measured program did what the plain one did.
+func same(t *testing.T, want, got ran) {
+	t.Helper()
+	if got.Stdout != want.Stdout {
+		t.Errorf("stdout:\n%s\nwant:\n%s", got.Stdout, want.Stdout)
+	}
+	if got.Stderr != want.Stderr {
+		t.Errorf("stderr:\n%s\nwant:\n%s", got.Stderr, want.Stderr)
+	}
+	if got.Status != want.Status {
+		t.Errorf("status %d, want %d", got.Status, want.Status)
+	}
+}
+
+// compareCounts compares the calls with those that the program counted itself.
+func compareCounts(t *testing.T, got ran) {
+	t.Helper()
+	_, line, counts := strings.Cut(got.Stdout, "COUNTS ")
+	if !counts {
+		return
+	}
+	want := map[string]int{}
+	if err := json.Unmarshal([]byte(line), &want); err != nil {
+		t.Fatal(err)
+	}
+	calls := got.enters()
+	for name := range maps.Clone(calls) {
+		if name == "hit" || strings.HasSuffix(name, ".js") {
+			delete(calls, name)
+		}
+	}
+	if !maps.Equal(calls, want) {
+		t.Errorf("calls %v\nthe program counted %v", calls, want)
+	}
+}
+
+// balance runs the events of every thread through a stack, as package checkpoint defines them, and tells
+// what does not fit.
+func balance(r ran, open bool) (problems []string) {
+	note := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	type thread struct {
+		checkpoint.Thread
+		life int
+	}
+	stacks := map[thread][]checkpoint.SiteID{}
+	lives := map[checkpoint.Thread]int{}
+	away := map[checkpoint.SiteID]int{}
+	name := func(site checkpoint.SiteID) string {
+		if site == 0 || site == checkpoint.OwnSite {
+			return "cg"
+		}
+		return r.Sites[site-1].Func
+	}
+	for _, run := range r.Runs {
+		if run.First {
+			lives[run.Thread]++
+		}
+		at := thread{run.Thread, lives[run.Thread]}
+		for _, w := range run.Words {
+			stack, top := stacks[at], checkpoint.SiteID(0)
+			if len(stack) > 0 {
+				top = stack[len(stack)-1]
+			}
+			switch site := w.Site(); w.Kind() {
+			case checkpoint.Enter:
+				stacks[at] = append(stack, site)
+			case checkpoint.Resume:
+				stacks[at] = append(stack, site)
+				if away[site]--; away[site] < 0 {
+					note("%s came back more often than it left", name(site))
+				}
+			case checkpoint.Exit, checkpoint.Suspend:
+				if top != site {
+					note("%v of %s in %s", w.Kind(), name(site), name(top))
+					continue
+				}
+				stacks[at] = stack[:len(stack)-1]
+				if w.Kind() == checkpoint.Suspend {
+					away[site]++
+				}
+			case checkpoint.Close:
+				if away[site]--; away[site] < 0 {
+					note("%s was closed and not away", name(site))
+				}
+			}
+		}
+	}
+	if open {
+		return nil
+	}
+	for at, stack := range stacks {
+		if len(stack) > 0 {
+			note("%v ended inside %s", at.Thread, name(stack[len(stack)-1]))
+		}
+	}
+	return problems
+}
+
+// TestBytes runs texts that an editor would not leave alone.
+func TestBytes(t *testing.T) {
+	const body = "function f(x) {\n  return x + 'é'\n}\nconst g = x => f(x)\nconsole.log(f('1'), g('2'), String(f), new Error('x').stack.split('\\n')[1].slice(-10))\n"
+	for name, text := range map[string]string{
+		"bom":             "\ufeff" + body,
+		"crlf":            strings.ReplaceAll(body, "\n", "\r\n"),
+		"cr":              strings.ReplaceAll(body, "\n", "\r"),
+		"hashbang crlf":   "#!/usr/bin/env node\r\n'use strict'\r\n" + body,
+		"bom, hashbang":   "\ufeff#!/usr/bin/env node\n" + body,
+		"line separators": "const s = 'a\u2028b\u2029c'\nfunction f() { return s.length } // \u2028 console.log(f())\nconsole.log(f())",
+		"no final line":   "function f() { return 1 }\nconsole.log(f()) // the end",
+		"only a comment":  "// nothing",
+		"empty":           "",
+		"identifiers":     "const ünï = ä => ä + 1; function 変数() { return ünï(1) }\nconsole.log(変数(), '😀', 変数.name, new Error('').stack.split('\\n')[1].slice(-10))",
+		"regexp":          "const f = (s) => /[}]'\"`/.test(s); const g = (a, b) => a / b / 2\nconsole.log(f('x'), g(4, 2), `${f(`${g(1, 1)}`)}`)",
+		"syntax error":    "function f() { return 1 }\nconsole.log(f())\nx = = 2\n",
+		"our names":       "function cg$own() { return 1 }\nconsole.log(cg$own())\n",
+		"return outside":  "function f() { return 1 }\nconsole.log(f())\nreturn\n",
+		"html comment":    "function f() { return 1 }\n<!-- old\nconsole.log(f())\n--> old\n",
+		"no semicolons":   "const f = () => 1\nconst g = () => f()\n;[1].map(g)\nlet a = f()\n++a\nconsole.log(a)\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			writeFiles(t, dir, map[string]string{"main.js": text})
+			node := nodes(t)[0]
+			same(t, execute(t, dir, nil, node, "main.js"), measured(t, dir, node, []string{"main.js"}))
+		})
+	}
+}
+
+// TestCoarse: the main module has checkpoints, and its main; what it loads has none.
+func TestCoarse(t *testing.T) {
+	for _, node := range nodes(t) {
+		for name, files := range map[string]map[string]string{
+			"CommonJS": {"main.js": "const o = require('./other')\nfunction main() { o.f() }\nmain()", "other.js": "exports.f = function main() {}"},
+			"modules":  {"main.mjs": "import { f } from './other.mjs'\nfunction main() { f() }\nmain()", "other.mjs": "export function f() {}"},
+		} {
+			dir, script := t.TempDir(), "main.js"
+			if name == "modules" {
+				script = "main.mjs"
+			}
+			writeFiles(t, dir, files)
+			got := measured(t, dir, node, []string{script}, words, coarse)
+			if want := map[string]int{script: 1, "main": 1}; got.Status != 0 || !maps.Equal(got.enters(), want) {
+				t.Errorf("%s: %v, want %v\n%s", name, got.enters(), want, got.Stderr)
+			}
+		}
+	}
+}

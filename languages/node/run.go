@@ -1,0 +1,279 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cg/languages"
+	"cg/pattern"
+	"cg/runtimes"
+)
+
+// targets is what a target can be.
+const targets = "a script or a module, a folder with an index.js or a package.json that names its main file, " +
+	"-e TEXT, --test, or - for standard input"
+
+// commandLine splits a command line into Node's own flags, the target and the program's arguments.
+type commandLine struct {
+	flags []string
+	path  string // of a script, "-" for standard input, "" where a flag is the target
+}
+
+// withValue are flags whose value may be the next argument (node --help).
+var withValue = []string{"-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions",
+	"--input-type", "--env-file", "--env-file-if-exists", "--title", "--inspect-port", "--cpu-prof-dir",
+	"--diagnostic-dir", "--icu-data-dir", "--openssl-config", "--redirect-warnings", "--report-dir",
+	"--test-name-pattern", "--test-reporter", "--test-reporter-destination", "--trace-event-categories",
+	"--unhandled-rejections", "--watch-path"}
+
+// inPlace are flags that stand in a target's place; those of withText have a text behind them.
+var (
+	inPlace  = []string{"--test", "-i", "--interactive", "-h", "--help", "-v", "--version"}
+	withText = []string{"-e", "--eval", "-p", "--print", "-pe"}
+)
+
+// flagBeforeTarget reports whether an argument in front of the target is a flag of Node, how many more
+// arguments it takes, and whether it stands for the target.
+func flagBeforeTarget(a string) (more int, target, ok bool) {
+	switch {
+	case len(a) < 2 || a[0] != '-' || a == "--":
+		return 0, false, false
+	case slices.Contains(withText, a):
+		return 1, true, true
+	case slices.Contains(inPlace, a):
+		return 0, true, true
+	case slices.Contains(withValue, a):
+		return 1, false, true
+	}
+	return 0, false, true
+}
+
+func splitArgs(t languages.Target) (commandLine, error) {
+	var p commandLine
+	stands := false
+	for i := 0; i < len(t.Args); i++ {
+		a := t.Args[i]
+		if a == "-" || !strings.HasPrefix(a, "-") {
+			p.path = a
+			return p, nil
+		}
+		more, target, _ := flagBeforeTarget(a)
+		if i+more >= len(t.Args) {
+			return p, languages.Refuse(2, "%s needs a value", a)
+		}
+		stands = stands || target
+		p.flags = append(p.flags, t.Args[i:i+more+1]...)
+		i += more
+	}
+	if !stands {
+		return p, languages.Refuse(2, "nothing to run: name %s", targets)
+	}
+	return p, nil
+}
+
+// isInterpreter reports whether a script's first line names Node.
+func isInterpreter(command string) bool {
+	return interpreterName().MatchString(filepath.Base(command))
+}
+
+var interpreterName = pattern.Later(`^(node|nodejs)[0-9]*$`)
+
+func check(t languages.Target) error {
+	p, err := splitArgs(t)
+	if err != nil || p.path == "" || p.path == "-" {
+		return err
+	}
+	for _, f := range p.flags {
+		if slices.Contains(inPlace, f) || slices.Contains(withText, f) {
+			return nil // what follows is an argument
+		}
+	}
+	path := p.path
+	info, err := os.Stat(path)
+	for _, ending := range []string{".js", ".json", ".node"} { // as node does
+		if errors.Is(err, fs.ErrNotExist) {
+			info, err = os.Stat(path + ending)
+		}
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return languages.Refuse(127, "%s: no such script", path)
+	case err != nil:
+		return languages.Refuse(126, "%s: %v", path, errors.Unwrap(err))
+	case info.IsDir():
+		for _, main := range []string{"package.json", "index.js"} {
+			if _, err := os.Stat(filepath.Join(path, main)); err == nil {
+				return nil
+			}
+		}
+		return languages.Refuse(126, "%s: is a directory without an index.js or a package.json; name the script in it",
+			path)
+	}
+	return nil
+}
+
+// Versions of Node: cg refuses those before the oldest, and is tested up to the newest.
+const (
+	oldestMajor, oldestMinor = 18, 19 // module.register
+	newestMajor              = 24
+)
+
+// findNode finds the node that the user's shell would run, and its version.
+func findNode(name string) (path, version string, err error) {
+	names := []string{name}
+	if name == "" {
+		names = []string{"node", "nodejs"}
+	}
+	for _, n := range names {
+		if path, err = exec.LookPath(n); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		return "", "", languages.Refuse(127, "%s: not found: install Node 20 or later, or name one with --node PATH",
+			names[0])
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return "", "", err
+	}
+	ask := exec.Command(path, "--version")
+	ask.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "NODE_OPTIONS=") })
+	out, err := ask.Output()
+	version = strings.TrimPrefix(strings.TrimSpace(string(out)), "v")
+	major, minor := 0, 0
+	if n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil || n != 2 {
+		return "", "", languages.Refuse(126, "%s: does not tell its version as Node does", path)
+	}
+	if major < oldestMajor || major == oldestMajor && minor < oldestMinor {
+		return "", "", languages.Refuse(126, "%s is Node %s; cg needs %d.%d or later (choose another with --node PATH)",
+			path, version, oldestMajor, oldestMinor)
+	}
+	return path, version, nil
+}
+
+// untested says why this Node may behave in ways that nobody has tried with cg, "" for one that is
+// tested.
+func untested(version string) string {
+	major := 0
+	if fmt.Sscanf(version, "%d", &major); major > newestMajor {
+		return fmt.Sprintf("Node %s is newer than %d, the newest that cg is tested with", version, newestMajor)
+	}
+	return ""
+}
+
+// launch starts the program exactly as the user would, node TARGET ARGS; what is cg's comes
+// through NODE_OPTIONS and CG_RUN.
+func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
+	p, err := splitArgs(t)
+	if err != nil {
+		return languages.Command{}, err
+	}
+	path, version, err := findNode(t.Interpreter)
+	if err != nil {
+		return languages.Command{}, err
+	}
+	command := languages.Command{Args: append([]string{path}, t.Args...), Version: version, Untested: untested(version)}
+	if s.OwnCheckpoints {
+		return command, nil
+	}
+	if command.Uninstrumented = keptOut(p.flags, s.Native); command.Uninstrumented != "" {
+		return command, nil
+	}
+	here, err := runtimes.Unpack("node", s.Cache, s.Dir)
+	if err != nil {
+		return languages.Command{}, err
+	}
+	run, off := filepath.Join(s.Dir, "run"), filepath.Join(s.Dir, "off")
+	entry, foreign := "", ""
+	if s.Coarse {
+		entry = "1"
+	}
+	if s.Foreign {
+		foreign = "1"
+	}
+	var b strings.Builder
+	for _, kv := range [][2]string{{"channel", s.Channel}, {"server", s.Server}, {"native", s.Native.Path},
+		{"entry", entry}, {"foreign", foreign}, {"off", off}} {
+		fmt.Fprintf(&b, "%s=%s\n", kv[0], kv[1])
+	}
+	if err := os.WriteFile(run, []byte(b.String()), 0o600); err != nil {
+		return languages.Command{}, err
+	}
+	options := "--require " + quoted(filepath.Join(here, "preload.cjs"))
+	if old := os.Getenv("NODE_OPTIONS"); old != "" {
+		options += " " + old
+	}
+	command.Env = []string{"NODE_OPTIONS=" + options, "CG_RUN=" + run}
+	command.Ended = func() string {
+		why, _ := os.ReadFile(off) // which is not there where all went well
+		return strings.TrimSpace(string(why))
+	}
+	return command, nil
+}
+
+// keptOut is why a Node that is started so loads no addon, "" if it does.
+func keptOut(flags []string, native languages.Native) string {
+	all := slices.Concat(flags, strings.Fields(os.Getenv("NODE_OPTIONS")))
+	for _, f := range all {
+		switch f {
+		case "--no-addons":
+			return f + " keeps cg's addon out of Node"
+		case "--permission", "--experimental-permission":
+			if !slices.Contains(all, "--allow-addons") {
+				return f + " without --allow-addons keeps cg's addon out of Node"
+			}
+		}
+	}
+	if native.Path == "" {
+		return "checkpoints in Node are native: " + native.Reason
+	}
+	return ""
+}
+
+// quoted is a path as NODE_OPTIONS takes it.
+func quoted(path string) string {
+	if !strings.ContainsAny(path, ` "\`) {
+		return path
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(path) + `"`
+}
+
+// sourceFiles lists a script, or the source files below a folder.
+func sourceFiles(t languages.Target) ([]string, error) {
+	p, err := splitArgs(t)
+	if err != nil {
+		return nil, err
+	}
+	if p.path == "" || p.path == "-" {
+		return nil, languages.Refuse(2, "analyze reads files: name a script or a directory")
+	}
+	info, err := os.Stat(p.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, languages.Refuse(1, "%s: no such file or directory", p.path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{p.path}, nil
+	}
+	var files []string
+	for _, ending := range extensions {
+		more, err := languages.Sources("JavaScript or TypeScript", p.path, ending, "node_modules")
+		if err != nil && !errors.As(err, new(*languages.Error)) {
+			return nil, err
+		}
+		files = append(files, more...)
+	}
+	if len(files) == 0 {
+		return nil, languages.Refuse(1, "%s: no JavaScript or TypeScript files in it", p.path)
+	}
+	slices.Sort(files)
+	return files, nil
+}

@@ -1,0 +1,238 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"cg/checkpoint"
+	"cg/instrument"
+	"cg/languages"
+	"cg/languages/languagetest"
+	"cg/runtimes"
+)
+
+// cacheDir keeps the native runtime for all tests of this process.
+var cacheDir string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "cg-languages-test-")
+	if err != nil {
+		panic(err)
+	}
+	cacheDir = dir
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// nodes are the node of this machine, and the newest that .ci/run installs for viewers of exports, or
+// those that CG_NODES names.
+func nodes(t testing.TB) []string {
+	t.Helper()
+	if named := os.Getenv("CG_NODES"); named != "" {
+		return filepath.SplitList(named)
+	}
+	var found []string
+	if path, err := exec.LookPath("node"); err == nil {
+		found = append(found, path)
+	}
+	if newest := newestNode(); newest != "" {
+		found = append(found, newest)
+	}
+	if len(found) == 0 {
+		languagetest.Missing(t, "no node found: install nodejs")
+	}
+	return found
+}
+
+// newestNode is the node beside the viewers of exports, "" if there is none.
+func newestNode() string {
+	if viewers := os.Getenv("CG_VIEWERS"); viewers != "" {
+		path := filepath.Join(viewers, "node_modules/node/bin/node")
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// majorOf is the major version of a node.
+func majorOf(t testing.TB, node string) string {
+	t.Helper()
+	_, version, err := findNode(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	major, _, _ := strings.Cut(version, ".")
+	return major
+}
+
+// ran is what a program did.
+type ran struct {
+	Stdout, Stderr string
+	Status         int
+	Runs           []checkpoint.Run // words, as the reader got them
+	Sites          []checkpoint.Site
+	Skipped        []instrument.Skip
+	Lost           uint64
+	Off            string
+}
+
+// enters counts the calls of each function.
+func (r ran) enters() map[string]int {
+	calls := map[string]int{}
+	for _, run := range r.Runs {
+		for _, w := range run.Words {
+			if w.Kind() == checkpoint.Enter && w.Site() != checkpoint.OwnSite {
+				calls[r.Sites[w.Site()-1].Func]++
+			}
+		}
+	}
+	return calls
+}
+
+// execute runs a command, which has a minute.
+func execute(t testing.TB, dir string, env []string, args ...string) ran {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr, cmd.Dir = &out, &errs, dir
+	cmd.Env = append(os.Environ(), env...)
+	err := cmd.Run()
+	r := ran{Stdout: out.String(), Stderr: errs.String()}
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		if r.Status = exit.ExitCode(); r.Status < 0 {
+			r.Status = 128 + int(exit.Sys().(syscall.WaitStatus).Signal())
+		}
+	case err != nil:
+		t.Fatal(err)
+	}
+	return r
+}
+
+// compiled is the native library.
+func compiled(t testing.TB, scratch string) languages.Native {
+	t.Helper()
+	if _, err := exec.LookPath("cc"); err != nil {
+		languagetest.Missing(t, "no C compiler")
+	}
+	path, content, err := runtimes.Library(context.Background(), "node.c", runtimes.Cache{Dir: cacheDir}, scratch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return languages.Native{Path: path, Content: content}
+}
+
+// option changes how a program is measured.
+type option func(*languages.Setup, *checkpoint.Channel)
+
+// adding has threads only add up, and tell no single events.
+func adding(*languages.Setup, *checkpoint.Channel) {}
+
+// words has threads tell single events, too, as they do without an option.
+func words(_ *languages.Setup, c *checkpoint.Channel) { c.WriteWords() }
+
+// coarse has checkpoints in the main module only.
+func coarse(s *languages.Setup, _ *checkpoint.Channel) {
+	s.Coarse, s.Options.Granularity = true, instrument.Coarse
+}
+
+// measured runs a program with checkpoints and collects its events.
+func measured(t testing.TB, dir, node string, args []string, options ...option) ran {
+	t.Helper()
+	scratch, err := os.MkdirTemp("", "cg-run-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(scratch)
+	channel, err := checkpoint.New(checkpoint.SystemClock(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer channel.Close()
+	channel.Stamp()
+	if len(options) == 0 {
+		channel.WriteWords()
+	}
+	language := languages.Named("javascript")
+	setup := languages.Setup{
+		Dir: scratch, Cache: runtimes.Cache{Dir: cacheDir}, Channel: channel.Path(), PlanKey: "test",
+		Server: filepath.Join(scratch, "server"), Native: compiled(t, scratch), Options: languagetest.Fine,
+	}
+	for _, o := range options {
+		o(&setup, channel)
+	}
+	server := &instrument.Server{Planner: language.Plan, Rewriter: language.Rewrite, Language: "javascript", Channel: channel,
+		Options: setup.Options}
+	if err := server.Listen(setup.Server); err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	command, err := language.Launch(languages.Target{Args: args, Interpreter: node}, setup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var runs []checkpoint.Run
+	fold := func(run checkpoint.Run) int {
+		if run.Tally != nil {
+			return len(run.Tally.Windows)
+		}
+		run.Words = slices.Clone(run.Words)
+		runs = append(runs, run)
+		return len(run.Words)
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				channel.Stamp()
+				channel.Drain(fold)
+			}
+		}
+	}()
+	r := execute(t, dir, command.Env, command.Args...)
+	close(stop)
+	<-stopped
+	channel.Finish(fold)
+	r.Runs, r.Sites, r.Skipped, r.Lost = runs, server.Sites(), server.Skipped(), channel.Lost()
+	if command.Ended != nil {
+		r.Off = command.Ended()
+	}
+	if command.Uninstrumented != "" {
+		r.Off = command.Uninstrumented
+	}
+	return r
+}
+
+// writeFiles makes files below a folder.
+func writeFiles(t testing.TB, dir string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+/*
+ * The native part of the runtime for Node: an addon of Node-API, built without its headers, so that
+ * none are needed to compile it. What is used of Node-API is of its version 1, which every Node has
+ * (nodejs.org/api/n-api.html).
+ *
+ * Each thread of the program that runs JavaScript (a worker) loads it. A thread has a box: 4 bytes
+ * that it shares with its JavaScript, which stores the bits of an event there before it calls event().
+ * Arguments of a call would take Node-API as long as the call itself.
+ */
+#include "channel.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+typedef void *Env, *Value, *Info;
+typedef Value (*Callback)(Env, Info);
+
+extern int napi_create_function(Env, const char *name, size_t length, Callback, void *data, Value *result);
+extern int napi_set_named_property(Env, Value object, const char *name, Value);
+extern int napi_get_cb_info(Env, Info, size_t *argc, Value *argv, Value *this, void **data);
+extern int napi_get_value_string_utf8(Env, Value, char *, size_t room, size_t *length);
+extern int napi_get_typedarray_info(Env, Value, int *type, size_t *length, void **data, Value *buffer, size_t *offset);
+extern int napi_create_arraybuffer(Env, size_t, void **data, Value *result);
+extern int napi_create_uint32(Env, uint32_t, Value *result);
+
+CG_TLS uint32_t *box; /* of this thread */
+
+/* event(): records the event whose bits (kind << 21 | site) are in the box. */
+static Value event(Env env, Info info)
+{
+	(void)env, (void)info;
+	cg_event(*box);
+	return NULL;
+}
+
+/* number is an unsigned number as a value. */
+static Value number(Env env, uint32_t n)
+{
+	Value v = NULL;
+	napi_create_uint32(env, n, &v);
+	return v;
+}
+
+/* What an event costs more than the library takes for it, in nanoseconds: the way from JavaScript
+ * to here. Only code that is compiled could measure it; the first calls of a program are not. */
+enum { CALL_NANOS = 9 };
+
+static void calibrate(void)
+{
+	uint64_t tick = cg_tick(), from = cg_monotonic();
+	cg_calibrate(cg_event_alone, NULL, 1);
+	double took = (double)(cg_monotonic() - from), sixteenths = took > 0 ? (double)(cg_tick() - tick) * 16 / took : 0;
+	if (cg_cost)
+		cg_cost += (uint32_t)(CALL_NANOS * sixteenths);
+	if (cg_counted_cost)
+		cg_counted_cost += (uint32_t)(CALL_NANOS * sixteenths);
+}
+
+/* open(path): maps the channel. 0, or an errno. */
+static Value open_channel(Env env, Info info)
+{
+	size_t n = 1, length = 0;
+	Value arg = NULL;
+	char path[4097];
+	napi_get_cb_info(env, info, &n, &arg, NULL, NULL);
+	if (napi_get_value_string_utf8(env, arg, path, sizeof path, &length) || length + 1 == sizeof path)
+		return number(env, ENAMETOOLONG);
+	int e = cg_open(path);
+	if (!e && !cg_cost)
+		calibrate();
+	return number(env, (uint32_t)e);
+}
+
+/* reached is a connection to a socket of cg's, -1 if it cannot be had. */
+static int reached(const struct sockaddr_un *at)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct timeval patience = {30, 0};
+	if (fd < 0)
+		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+	int e;
+	do
+		e = connect(fd, (const struct sockaddr *)at, sizeof *at);
+	while (e < 0 && errno == EINTR);
+	if (e == 0 || errno == EISCONN)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* sent reports whether all bytes of a request went out. */
+static int sent(int fd, const char *bytes, size_t left)
+{
+	while (left) {
+		ssize_t n = send(fd, bytes, left, MSG_NOSIGNAL);
+		if (n < 0 && errno != EINTR)
+			return 0;
+		if (n > 0) {
+			bytes += n;
+			left -= (size_t)n;
+		}
+	}
+	return 1;
+}
+
+/* received is all that comes on a connection, in memory of the caller's; NULL if it breaks. */
+static char *received(int fd, size_t *length)
+{
+	size_t room = 1 << 16, have = 0;
+	char *answer = malloc(room);
+	while (answer) {
+		if (have == room) {
+			char *more = realloc(answer, room *= 2);
+			if (!more)
+				break;
+			answer = more;
+		}
+		ssize_t n = recv(fd, answer + have, room - have, 0);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			break;
+		if (n == 0) {
+			*length = have;
+			return answer;
+		}
+		have += (size_t)n;
+	}
+	free(answer);
+	return NULL;
+}
+
+/* ask(path, request): the answer of cg's server at a socket as an ArrayBuffer, or undefined.
+ * What it takes is work for cg. */
+static Value ask(Env env, Info info)
+{
+	size_t n = 2, length = 0;
+	Value args[2] = {NULL, NULL}, result = NULL;
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	void *request = NULL, *content = NULL;
+	napi_get_cb_info(env, info, &n, args, NULL, NULL);
+	if (napi_get_value_string_utf8(env, args[0], at.sun_path, sizeof at.sun_path, NULL) ||
+	    napi_get_typedarray_info(env, args[1], NULL, &length, &request, NULL, NULL))
+		return NULL;
+	int e = errno;
+	if (cg_head)
+		cg_event(CG_OWN_SITE);
+	int fd = reached(&at);
+	char *answer = fd >= 0 && sent(fd, request, length) ? received(fd, &length) : NULL;
+	if (fd >= 0)
+		close(fd);
+	if (answer && !napi_create_arraybuffer(env, length, &content, &result))
+		memcpy(content, answer, length);
+	free(answer);
+	if (cg_head)
+		cg_event((uint32_t)CG_EXIT << 21 | CG_OWN_SITE);
+	errno = e;
+	return result;
+}
+
+__attribute__((visibility("default"))) Value napi_register_module_v1(Env env, Value exports)
+{
+	static const struct {
+		const char *name;
+		Callback function;
+	} functions[] = {{"event", event}, {"open", open_channel}, {"ask", ask}};
+	Value v;
+	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+		if (!napi_create_function(env, functions[i].name, strlen(functions[i].name), functions[i].function, NULL, &v))
+			napi_set_named_property(env, exports, functions[i].name, v);
+	/* The thread's JavaScript keeps it as long as it can call event. What loads the addon once more in a
+	 * thread, as hooks do, only asks. */
+	if (!box && !napi_create_arraybuffer(env, sizeof *box, (void **)&box, &v))
+		napi_set_named_property(env, exports, "box", v);
+	return exports;
+}

@@ -1,0 +1,93 @@
+// Takes over the loading of modules. CommonJS: Module.prototype._compile, which whatever transforms a
+// source (ts-node, tsx, Babel) calls with the result. ES modules: the hooks of Node, in this thread where it
+// can (module.registerHooks), else in the thread that it has for hooks (module.register), which is only
+// started once there may be an ES module.
+'use strict';
+
+const fs = require('node:fs');
+const Module = require('node:module');
+const path = require('node:path');
+const { fileURLToPath, pathToFileURL } = require('node:url');
+const { MessageChannel } = require('node:worker_threads');
+const { receiveAt, rewritten } = require('./rewriting.cjs');
+const { keepTexts, keepStacks } = require('./seen.cjs');
+
+const { apply } = Reflect;
+
+// What makes a text an ES module, or loads one. It may see one in a comment.
+const MAY_NEED_HOOKS = /\bimport\s*[(.]|^[^\S\n]*(?:import|export)\b|^[^\s/*].*\bawait\b/m;
+
+let registered = false;
+
+function takeOver(run) {
+  const compile = Module.prototype._compile;
+  const { _compile } = {
+    _compile(content, filename, format) {
+      if (MAY_NEED_HOOKS.test(content)) registerHooks(run);
+      if (typeof content === 'string' && typeof filename === 'string') {
+        arguments[0] = rewritten(run, content, filename, this.id === '.');
+      }
+      return apply(compile, this, arguments);
+    },
+  };
+  Module.prototype._compile = _compile;
+  keepTexts();
+  keepStacks();
+  if (Module.registerHooks || startsWithModule()) registerHooks(run);
+}
+
+/** Whether the program is an ES module, or something that is loaded as one precedes it. */
+function startsWithModule() {
+  const options = [...process.execArgv, ...(process.env.NODE_OPTIONS || '').split(' ')];
+  if (options.some((o) => /^--(import|loader|experimental-loader|input-type|experimental-default-type)\b/.test(o)))
+    return true;
+  const main = process.argv[1];
+  if (!main || /\.[cm]?[jt]sx?$/.test(main) === false) return false;
+  if (/\.m[jt]s$/.test(main)) return true;
+  return !/\.c[jt]s$/.test(main) && typeOfPackage(path.resolve(main)) === 'module';
+}
+
+/** The type that the nearest package.json gives a file. */
+function typeOfPackage(file) {
+  try {
+    file = fs.realpathSync(file);
+  } catch {}
+  for (let folder = path.dirname(file); ; folder = path.dirname(folder)) {
+    try {
+      return JSON.parse(fs.readFileSync(path.join(folder, 'package.json'), 'utf8')).type;
+    } catch (e) {
+      if (e.code !== 'ENOENT' && e.code !== 'ENOTDIR') return undefined;
+    }
+    if (folder === path.dirname(folder)) return undefined;
+  }
+}
+
+function registerHooks(run) {
+  if (registered) return;
+  registered = true;
+  const main = process.argv[1] && path.resolve(process.argv[1]);
+  if (Module.registerHooks) {
+    Module.registerHooks({
+      load(url, context, nextLoad) {
+        return loaded(run, url, nextLoad(url, context), main);
+      },
+    });
+  } else if (Module.register) {
+    const { port1, port2 } = new MessageChannel();
+    receiveAt(port1);
+    Module.register(pathToFileURL(path.join(__dirname, 'hooks.mjs')), { data: { run, main, port: port2 }, transferList: [port2] });
+  }
+}
+
+/** What a load hook gives on, with checkpoints where it is an ES module of the program. */
+function loaded(run, url, result, main) {
+  const { format, source } = result;
+  if (source == null || typeof url !== 'string' || !url.startsWith('file:')) return result;
+  if (format !== 'module' && format !== 'module-typescript') return result;
+  const file = fileURLToPath(url);
+  const text = typeof source === 'string' ? source : Buffer.from(source).toString();
+  const changed = rewritten(run, text, file, file === main);
+  return changed === text ? result : { ...result, source: changed };
+}
+
+module.exports = { takeOver, loaded };

@@ -1,0 +1,2 @@
+exports.name = function () { return "a" }
+exports.b = require("./b")

@@ -1,0 +1,2 @@
+exports.sees = Object.keys(require("./a")).join()
+exports.done = true // the end

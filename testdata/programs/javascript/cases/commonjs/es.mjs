@@ -1,0 +1,2 @@
+export default "es"
+export function later() { return typeof require }

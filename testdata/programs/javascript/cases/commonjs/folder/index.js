@@ -1,0 +1,1 @@
+module.exports = { here() { return require("node:path").basename(__dirname) } }

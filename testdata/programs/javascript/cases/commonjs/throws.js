@@ -1,0 +1,2 @@
+function fails() { throw new Error("while it loads") }
+fails()

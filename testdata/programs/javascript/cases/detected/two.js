@@ -1,0 +1,1 @@
+export function two() { return 2 }

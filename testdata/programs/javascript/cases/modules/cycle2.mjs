@@ -1,0 +1,3 @@
+import { one } from "./cycle1.mjs"
+export function two() { return typeof one }
+two()

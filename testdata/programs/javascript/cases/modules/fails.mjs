@@ -1,0 +1,4 @@
+// unbalanced
+export default 1
+function fails() { throw new Error("evaluation fails") }
+fails()

@@ -1,0 +1,1 @@
+exports.named = function () { return module.exports === exports }
