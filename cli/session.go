@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os/signal"
 	"strconv"
 	"strings"
@@ -121,8 +122,9 @@ func (t *conversation) hear(gone int) (stopped bool) {
 	}
 }
 
-// take takes a message: "begin NUMBER PARENT THREAD NS NAME", "end NUMBER NS" or "energy NUMBER", which
-// is answered with "energy UJ LO HI PROGRAM", where -1 stands for what is not known.
+// take takes a message: "begin NUMBER PARENT THREAD NS NAME", "end NUMBER NS", "count NUMBER BITS UNIT" with the
+// bits of a double, or "energy NUMBER", which is answered with "energy UJ LO HI PROGRAM", where -1 stands for what
+// is not known.
 func (t *conversation) take(message string) {
 	words := strings.SplitN(message, " ", 6)
 	var of [5]int64
@@ -136,6 +138,8 @@ func (t *conversation) take(message string) {
 		t.tasks[of[1]] = t.session.TaskAt(t.tasks[of[2]], name, int(of[3]), of[4])
 	case words[0] == "end" && task != nil:
 		task.EndAt(of[2]) // the program has seen that nothing is open inside
+	case words[0] == "count" && len(words) == 4:
+		task.Count(math.Float64frombits(uint64(of[2])), words[3]) // the program refuses what is no count
 	case words[0] == "energy":
 		text := "energy -1 -1 -1 -1"
 		if total, lo, hi, program, ok := task.Energy(); ok {

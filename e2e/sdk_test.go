@@ -63,6 +63,7 @@ type sdkFile struct {
 		Overlap float64  `json:"concurrent_overlap_s"`
 		Domains map[string]float64
 		Method  string `json:"energy_method"`
+		Units   []sdkUnit
 	}
 	Warnings []struct{ Slug, Message string }
 	Gauges   []struct {
@@ -87,6 +88,7 @@ type sdkTask struct {
 	Domains   map[string]float64
 	Thread    int
 	Forgotten bool
+	Units     []sdkUnit
 	Gauges    map[string]struct {
 		Mean, Min, Max float64
 		Readings       int
@@ -318,6 +320,7 @@ var sdkScenarios = []struct {
 	{"SidecarKilled", sdkSidecarKilled},
 	{"Series", func(t *testing.T, p sdkProgram, env []string) { sdkSeries(t, p, env, 5) }},
 	{"Gauges", sdkGauges},
+	{"Units", sdkUnits},
 	{"Degrades", sdkDegrades},
 	{"CSV", sdkCSV},
 	{"formulas in CSV", sdkFormula},

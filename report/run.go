@@ -211,15 +211,13 @@ type Task struct {
 	Timeseries []Sample `json:"timeseries,omitempty"`
 	// Gauges is what gauges showed during a task of a session, by name, where it recorded them.
 	Gauges map[string]Gauge `json:"gauges,omitempty"`
+	Units  []Unit           `json:"units,omitempty"` // of work that a task of a session counted
 	Provenance
 	*ProgramShare `schema:"optional"`
 
 	again             bool  // it ran several times: its time is the sum, and it has no one end
 	paused, continued int64 // CLOCK_MONOTONIC, ns: between these it waited for others; equal where it did not
 }
-
-// LastedNs is how long a task was, in nanoseconds.
-func (t Task) LastedNs() int64 { return max(t.EndedAtMonoNs-t.StartedAtMonoNs, 0) }
 
 // Totals is the machine's energy while the program ran; the ledger says whose
 // it was.
@@ -244,6 +242,7 @@ type Totals struct {
 	NoiseWarnings        []NoiseWarning     `json:"noise_warnings"`
 	Noise                *Noise             `json:"noise,omitempty"`
 	NoiseLimits          *NoiseLimits       `json:"noise_limits,omitempty"`
+	Units                []Unit             `json:"units,omitempty"` // of work that all tasks of a session counted
 }
 
 // Function is what one function used. Self is without what it called,

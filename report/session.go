@@ -70,6 +70,9 @@ func readSession(text io.ReadSeeker) (*Run, error) {
 	if t.Kind == "" {
 		return nil, errors.New("not a session's file: it has no totals.energy_kind")
 	}
+	if len(t.Units) == 0 {
+		t.Units = nil
+	}
 	if r.undivided = t.ProgramEnergyJ == nil; r.undivided {
 		t.ProgramEnergyJ, t.ProgramEnergyLoJ, t.ProgramEnergyHiJ = t.EnergyJ, t.LoJ, t.HiJ
 	}

@@ -371,3 +371,6 @@ type Gauge struct {
 	Max      float64 `json:"max"`
 	Readings int     `json:"readings"`
 }
+
+// LastedNs is how long a task was, in nanoseconds.
+func (t Task) LastedNs() int64 { return max(t.EndedAtMonoNs-t.StartedAtMonoNs, 0) }

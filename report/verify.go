@@ -380,7 +380,9 @@ func (c *check) tasks(r *Run) {
 			c.sum(field+"energy_j", "its domains at the top level", *t.EnergyJ, r.top(t.Domains))
 		}
 		c.share(r, field, t)
+		c.units(field, t.Units, t.EnergyJ)
 	}
+	c.units("totals.", r.Totals.Units, nil)
 }
 
 // share holds the program's part of a task, and the task that is the program against the

@@ -281,7 +281,7 @@ func comparedOf(file string, r *report.Run) comparedRun {
 		machine: bounded(t.EnergyJ, t.LoJ, t.HiJ),
 		program: bounded(t.ProgramEnergyJ, t.ProgramEnergyLoJ, t.ProgramEnergyHiJ),
 		domains: map[string]bound{}, duration: t.WallDurationS, cpu: r.Process.UserS + r.Process.SystemS,
-		power: t.AvgPowerW, run: r,
+		power: t.AvgPowerW, run: r, units: unitsOfSession(r, r.UnitUsed()),
 	}
 	// What bounds the machine's energy bounds each domain of one and the same source.
 	scale := func(end *report.Joules, e report.Joules) *report.Joules {

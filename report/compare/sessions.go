@@ -19,7 +19,7 @@ func (c *Result) undivided(sides [2]*sideRuns) {
 		return
 	}
 	for _, r := range sessions {
-		r.program = r.machine
+		r.program, r.units = r.machine, unitsOfSession(r.run, report.Unit.Machine)
 	}
 	c.Notes = append(c.Notes,
 		"some of the sessions have no share of the program: the program's energy is the machine's")

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"cg/report"
 	"cg/report/repeated"
 )
 
@@ -18,6 +19,18 @@ func unitsOf(c repeated.Command) map[int]map[string]bound {
 				out[at] = map[string]bound{}
 			}
 			out[at][u.Name] = bound{value: &x}
+		}
+	}
+	return out
+}
+
+// unitsOfSession are the energies of units of work that the tasks of a session counted.
+func unitsOfSession(r *report.Run, of func(report.Unit) (value, lo, hi *float64)) map[string]bound {
+	out := map[string]bound{}
+	if r.Whole() {
+		for _, u := range r.Totals.Units {
+			value, lo, hi := of(u)
+			out[u.Name] = bound{value, lo, hi}
 		}
 	}
 	return out

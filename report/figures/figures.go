@@ -44,6 +44,9 @@ func Joules(v float64) string {
 
 // SmallJoules writes joules of a unit of work, from pJ on.
 func SmallJoules(v float64) string {
+	if v == 0 {
+		return "0 J"
+	}
 	for _, unit := range []struct {
 		size float64
 		name string

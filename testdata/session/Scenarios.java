@@ -96,6 +96,24 @@ public class Scenarios {
                 s.close();
                 break;
             }
+            case "units": {
+                try (Session s = named().start()) {
+                    Task all = s.task("all");
+                    try (Task t = s.task("generate")) {
+                        spin(60);
+                        t.count(300, "token");
+                        t.count(100, "token");
+                        t.count(2, "request");
+                    }
+                    all.count(3, "request");
+                    told("none", () -> all.count(0, "token"));
+                    told("not a number", () -> all.count(Double.NaN, "token"));
+                    told("no word", () -> all.count(1, "a b"));
+                    all.close();
+                    System.out.println("counted: " + all.units());
+                }
+                break;
+            }
             case "nested": {
                 Session s = named().start();
                 Task a = s.task("a"), b = s.task("b");

@@ -75,6 +75,8 @@ type pageTasks struct {
 	Hi     []*uint64 `json:"hi_uj"`
 	// Outlived are those whose power is not known, see report.Task.
 	Outlived []int `json:"outlived,omitempty"`
+	// Units are those of work, of the few tasks that counted any, by their number.
+	Units map[int][]report.Unit `json:"units,omitempty"`
 }
 
 // pagePaths are the call paths. There can be a million of them, so their columns stand in
@@ -224,6 +226,12 @@ func tasksOf(r *report.Run, text func(string) int) pageTasks {
 	for i, g := range r.Tasks {
 		if g.Outlived {
 			t.Outlived = append(t.Outlived, i)
+		}
+		if len(g.Units) > 0 {
+			if t.Units == nil {
+				t.Units = map[int][]report.Unit{}
+			}
+			t.Units[i] = g.Units
 		}
 		t.Name, t.Depth = append(t.Name, text(g.Name)), append(t.Depth, g.Depth)
 		t.Begin, t.End, t.Time = append(t.Begin, g.StartedAtMonoNs), append(t.End, g.EndedAtMonoNs),

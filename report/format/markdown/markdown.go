@@ -20,6 +20,7 @@ import (
 func init() {
 	format.Register(format.Format{
 		Name: "markdown", Title: "for comments on a change", Endings: []string{".md", ".markdown"}, Top: true,
+		Parts: true,
 		Writers: []format.Writer{report.Alone(write), format.Writes(write), format.Writes(writeRepeated),
 			format.Writes(writeComparison), format.Writes(writeGate),
 			format.Writes(iotrace.WriteMarkdown),
@@ -77,11 +78,17 @@ func (m *page) single(r *report.Run, o format.Options) {
 	}
 	m.head("", "energy", "interval", "kind")
 	mark := r.Mark()
-	m.row("program", mark+figures.Energy(t.ProgramEnergyJ), figures.Interval(t.ProgramEnergyLoJ, t.ProgramEnergyHiJ),
-		kind)
+	if !r.Undivided() {
+		m.row("program", mark+figures.Energy(t.ProgramEnergyJ),
+			figures.Interval(t.ProgramEnergyLoJ, t.ProgramEnergyHiJ), kind)
+	}
 	m.row("machine", mark+figures.Energy(t.EnergyJ), figures.Interval(t.LoJ, t.HiJ), kind)
-	m.line("\n%s, %s on average, exit status %d. Source: %s\n", figures.Seconds(t.WallDurationS),
-		figures.Watts(t.AvgPowerW), r.Process.ExitStatus, escape.Replace(t.Source))
+	ended := fmt.Sprintf("exit status %d", r.Process.ExitStatus)
+	if r.Part() == report.PartSession {
+		ended = figures.Seconds(t.TaskDurationS) + " of it in tasks"
+	}
+	m.line("\n%s, %s on average, %s. Source: %s\n", figures.Seconds(t.WallDurationS),
+		figures.Watts(t.AvgPowerW), ended, escape.Replace(t.Source))
 	if r.Baseline != nil {
 		m.line("Baseline: %s\n", escape.Replace(r.Baseline.Line()))
 	}
@@ -107,19 +114,8 @@ func (m *page) single(r *report.Run, o format.Options) {
 		m.line("")
 		m.durations(r.Functions[:shown], o)
 	}
-	if len(r.Tasks) > 1 {
-		tests := r.Tasks[1:]
-		shown := o.Rows(len(tests))
-		m.head("test", "energy", "time")
-		for _, t := range tests[:shown] {
-			e, _, _ := t.Used()
-			m.row(name(t.Name), mark+figures.Energy(e), figures.Seconds(t.DurationS))
-		}
-		if n := len(tests) - shown; n > 0 {
-			m.line("\nand %d more", n)
-		}
-		m.line("")
-	}
+	m.tasks(r, o, mark)
+	m.counted(r, o, mark)
 	if len(r.Ledger) > 0 {
 		m.head("of the machine's energy", "", "share")
 		for _, l := range r.Ledger {
@@ -139,6 +135,53 @@ func (m *page) single(r *report.Run, o format.Options) {
 	for _, w := range r.Warnings {
 		m.line("- %s: %s", escape.Replace(w.Slug), escape.Replace(w.Message))
 	}
+}
+
+// tasks writes the tests of a run, or the tasks of a session.
+func (m *page) tasks(r *report.Run, o format.Options, mark string) {
+	if len(r.Tasks) < 2 {
+		return
+	}
+	tests := r.Tasks[1:]
+	shown := o.Rows(len(tests))
+	what := "test"
+	if r.Part() == report.PartSession {
+		what = "task"
+	}
+	m.head(what, "energy", "time")
+	for _, t := range tests[:shown] {
+		e, _, _ := t.Used()
+		m.row(name(t.Name), mark+figures.Energy(e), figures.Seconds(t.DurationS))
+	}
+	if n := len(tests) - shown; n > 0 {
+		m.line("\nand %d more", n)
+	}
+	m.line("")
+}
+
+// counted writes what units of work take that tasks of a session counted.
+func (m *page) counted(r *report.Run, o format.Options, mark string) {
+	all := r.CountedUnits()
+	if len(all) == 0 {
+		return
+	}
+	show := func(v *float64, of func(float64) string) string {
+		if v == nil {
+			return "?"
+		}
+		return mark + of(*v)
+	}
+	rows := o.Rows(len(all))
+	m.head("units of", "unit", "count", "energy", "least", "most", "units/J")
+	for _, u := range all[:rows] {
+		e, lo, hi := r.UnitUsed()(u.Unit)
+		m.row(name(u.Task), name(u.Unit.Name), figures.Amount(u.Count), show(e, figures.SmallJoules),
+			show(lo, figures.SmallJoules), show(hi, figures.SmallJoules), show(u.PerJ, figures.Amount))
+	}
+	if n := len(all) - rows; n > 0 {
+		m.line("\nand %d more", n)
+	}
+	m.line("")
 }
 
 // durations writes how long calls took, of the functions that are shown, where everything was asked for.

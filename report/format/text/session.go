@@ -46,6 +46,7 @@ func (p *printer) session(r *report.Run) {
 			{"time", 0, func(t report.Task) string { return figures.Seconds(t.DurationS) }},
 			{"method", 100, func(t report.Task) string { return t.Method }},
 		}...))
+	p.counted(r, mark)
 	p.gauges(r.Tasks[1:])
 	p.line("")
 	if s := r.Sampler; s.Samples > 0 {
@@ -55,6 +56,42 @@ func (p *printer) session(r *report.Run) {
 	for _, w := range r.Warnings {
 		p.note(yellow, w.Slug, w.Message)
 	}
+}
+
+// counted shows what units of work take, of the whole session and of its tasks.
+func (p *printer) counted(r *report.Run, mark string) {
+	rows := r.CountedUnits()
+	if len(rows) == 0 {
+		return
+	}
+	known := func(v *float64, show func(float64) string) string {
+		if v == nil {
+			return "?"
+		}
+		return mark + show(*v)
+	}
+	interval := func(lo, hi *float64, show func(float64) string) string {
+		if lo == nil || hi == nil {
+			return "?"
+		}
+		return "[" + show(*lo) + ", " + show(*hi) + "]"
+	}
+	columns := []column[report.CountedUnit]{
+		{"unit", 0, func(u report.CountedUnit) string { return u.Unit.Name }},
+		{"count", 60, func(u report.CountedUnit) string { return figures.Amount(u.Count) }},
+		{"energy", 0, func(u report.CountedUnit) string { return known(u.EnergyJ, figures.SmallJoules) }},
+		{"interval", 90, func(u report.CountedUnit) string { return interval(u.LoJ, u.HiJ, figures.SmallJoules) }},
+	}
+	if !r.Undivided() {
+		columns = append(columns, column[report.CountedUnit]{"program", 72, func(u report.CountedUnit) string {
+			return known(u.ProgramJ, figures.SmallJoules)
+		}})
+	}
+	table(p, "units of", rows, func(u report.CountedUnit) string { return strings.Repeat("  ", u.Depth) + u.Task },
+		append(columns, []column[report.CountedUnit]{
+			{"units/J", 0, func(u report.CountedUnit) string { return known(u.PerJ, figures.Amount) }},
+			{"bounds", 110, func(u report.CountedUnit) string { return interval(u.PerLoJ, u.PerHiJ, figures.Amount) }},
+		}...))
 }
 
 // gauges shows what gauges showed during tasks.

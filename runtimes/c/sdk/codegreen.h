@@ -92,6 +92,12 @@ codegreen_task codegreen_begin_in(codegreen_task parent, const char *name);
  * task that is over stays as it is. */
 int codegreen_end(codegreen_task task);
 
+/* codegreen_count tells that a task has done n units of work: tokens, requests, frames, rows. The file says what
+ * one takes. Counts of a unit add up, from any thread, also after the end of the task, before codegreen_stop. It
+ * returns -1 (EINVAL), and counts nothing, where n is no number above 0, or the unit no word: letters, digits, _
+ * and -, with a letter or _ in front. */
+int codegreen_count(codegreen_task task, double n, const char *unit);
+
 /* codegreen_energy_of is the energy of a task that is over, before codegreen_stop. It waits for the samples
  * that tell it, some 20 ms after the task's end. */
 codegreen_energy codegreen_energy_of(codegreen_task task);
@@ -327,8 +333,8 @@ CODEGREEN_ONE int codegreen_open_session(const char *name, const codegreen_optio
 	struct codegreen_state *s = &codegreen_state;
 	const int csv = o->format && strcmp(o->format, "csv") == 0;
 	char cg[4096], file[128], number[24], pid[24], interval[24], buffer[24], version[128], heard[4096];
-	const char *arguments[32], *language = "c";
-	int n = 0;
+	const char *language = "c";
+	int n;
 	long standard = 0;
 #ifdef __cplusplus
 	language = "cpp";
@@ -349,24 +355,10 @@ CODEGREEN_ONE int codegreen_open_session(const char *name, const codegreen_optio
 	snprintf(interval, sizeof interval, "%ld", o->interval_us);
 	snprintf(buffer, sizeof buffer, "%ld", o->buffer);
 	snprintf(version, sizeof version, "%ld (%.100s)", standard, __VERSION__);
-	arguments[n++] = cg;
-	arguments[n++] = "session";
-	arguments[n++] = "--pid";
-	arguments[n++] = pid;
-	arguments[n++] = "--name";
-	arguments[n++] = name ? name : "default";
-	arguments[n++] = "--output";
-	arguments[n++] = o->output ? o->output : file;
-	arguments[n++] = "--format";
-	arguments[n++] = o->format ? o->format : "auto";
-	arguments[n++] = "--language";
-	arguments[n++] = language;
-	arguments[n++] = "--language-version";
-	arguments[n++] = version;
-	arguments[n++] = "--interval-us";
-	arguments[n++] = interval;
-	arguments[n++] = "--buffer";
-	arguments[n++] = buffer;
+	const char *arguments[24] = {cg, "session", "--pid", pid, "--name", name ? name : "default", "--output",
+		o->output ? o->output : file, "--format", o->format ? o->format : "auto", "--language", language,
+		"--language-version", version, "--interval-us", interval, "--buffer", buffer};
+	n = 18;
 	if (o->time_series)
 		arguments[n++] = "--time-series";
 	if (o->no_concurrent_warning)
@@ -479,6 +471,25 @@ CODEGREEN_ONE int codegreen_end(codegreen_task number)
 	return status;
 }
 
+CODEGREEN_ONE int codegreen_count(codegreen_task task, double n, const char *unit)
+{
+	const size_t size = unit ? strlen(unit) : 0;
+	char message[512];
+	long long bits; /* of an IEEE 754 double, which -ffast-math does not take for numbers */
+	memcpy(&bits, &n, sizeof bits);
+	if (size < 1 || size > 255 || bits <= 0 || bits >= 0x7ffLL << 52 || strchr("-0123456789", *unit) ||
+	    strspn(unit, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-0123456789") != size) {
+		errno = EINVAL;
+		return -1;
+	}
+	snprintf(message, sizeof message, "count %ld %lld %s", task, bits, unit);
+	pthread_mutex_lock(&codegreen_state.lock);
+	if (codegreen_state.fd >= 0)
+		codegreen_tell(message, (int)strlen(message));
+	pthread_mutex_unlock(&codegreen_state.lock);
+	return 0;
+}
+
 CODEGREEN_ONE codegreen_energy codegreen_energy_of(codegreen_task task)
 {
 	struct codegreen_state *s = &codegreen_state;
@@ -573,6 +584,8 @@ public:
 	task &operator=(const task &) = delete;
 	/* end ends it before its scope does; -1 while another task is open inside. */
 	int end() { return codegreen_end(number_); }
+	/* count tells that it has done n units of work; -1 where they are no units. */
+	int count(double n, const char *unit) { return codegreen_count(number_, n, unit); }
 	codegreen::energy energy() const { return codegreen_energy_of(number_); }
 	codegreen_task number() const { return number_; }
 

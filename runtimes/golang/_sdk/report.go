@@ -106,6 +106,7 @@ type taskEntry struct {
 	Powers      map[string]float64 `json:"domains_power_w"`
 	Thread      int                `json:"thread"`
 	Forgotten   bool               `json:"forgotten"`
+	Units       []unitEntry        `json:"units"`
 	Gauges      *map[string]Gauge  `json:"gauges,omitempty"` // nil without any in the session
 }
 
@@ -126,6 +127,7 @@ type totals struct {
 	IntervalMs *float64           `json:"sample_interval_ms"`
 	WorstCv    *float64           `json:"worst_within_task_power_cv_percent"`
 	Noisy      []noiseWarning     `json:"noise_warnings"`
+	Units      []unitEntry        `json:"units"`
 }
 
 // sample of a time series: energies since the session's start, powers of domains
@@ -183,6 +185,7 @@ func (s *Session) entry(t *Task) taskEntry {
 		Name: t.name, Depth: t.depth, Duration: seconds, Thread: t.thread, Forgotten: t.forgotten,
 		StartedAt: s.wall(t.started), EndedAt: s.wall(t.ended), StartedMono: t.started, EndedMono: t.ended,
 		Domains: map[string]float64{}, Powers: map[string]float64{}, provenance: s.provenance(t.energy),
+		Units: unitsOf(t),
 	}
 	if s.gauges != nil {
 		within := s.gauges.within(t.started, t.ended)
@@ -263,6 +266,12 @@ func (a *share) plus(b *share) *share {
 	return &share{a.total + b.total, a.lo + b.lo, a.hi + b.hi}
 }
 
+// add adds the energy of another task, without its domains.
+func (e *energy) add(o *energy) {
+	e.total, e.lo, e.hi = e.total+o.total, e.lo+o.lo, e.hi+o.hi
+	e.program = e.program.plus(o.program)
+}
+
 // sum makes the totals of tasks at depth 0.
 func (s *Session) sum(r *report) {
 	all := &energy{domains: map[string]int64{}, method: methodBracket, program: &share{}}
@@ -283,9 +292,8 @@ func (s *Session) sum(r *report) {
 		if t.energy == nil {
 			continue
 		}
-		all.total, all.lo, all.hi = all.total+t.energy.total, all.lo+t.energy.lo, all.hi+t.energy.hi
+		all.add(t.energy)
 		all.method = weaker(all.method, t.energy.method)
-		all.program = all.program.plus(t.energy.program)
 		for id, micro := range t.energy.domains {
 			all.domains[id] += micro
 			known[id] += t.ended - t.started
@@ -298,6 +306,7 @@ func (s *Session) sum(r *report) {
 		Gap: float64(max(0, wall-covered)) * 1e-9, Overlap: float64(max(0, lasted-covered)) * 1e-9,
 		Tasks: len(r.done), TopLevel: len(tops),
 		Domains: map[string]float64{}, Powers: map[string]float64{}, Noisy: []noiseWarning{},
+		Units: unitsOfAll(r.done),
 	}
 	if len(s.source.domains) > 0 {
 		r.totals.IntervalMs = number(float64(s.source.intervalNs) / 1e6)

@@ -24,6 +24,7 @@ type Task struct {
 	forgotten bool
 	inside    crowd
 	last      *Task // the last that began inside, to name it
+	units     []counted
 
 	// Under session.data.
 	resolved bool

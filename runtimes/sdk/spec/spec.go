@@ -11,6 +11,7 @@
 //	ring.json        rings of samples, good and damaged (nemb/sampler)
 //	powercap.json    zones, dies and units of powercap (nemb/sensor/powercap)
 //	unwrap.json      counters that wrap (nemb/counter)
+//	counts.json      units of work that a task counts, written by hand
 //	cells.json       texts in a CSV, written by hand
 //	neighbours.json  the list of processes with a session, written by hand
 //	fields.json      the fields of a session's file (docs/session.schema.json)

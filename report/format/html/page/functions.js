@@ -108,4 +108,32 @@ function tests(run) {
   return out;
 }
 
+// unitsOfWork is what units take that tasks of a session counted: of the whole session, and of each task.
+function unitsOfWork(run) {
+  const all = [{ task: run.tasks[0]?.name, units: run.totals.units }, ...run.tasks.slice(1).map((t) => ({ task: t.name, units: t.units }))]
+    .flatMap(({ task, units }) => (units || []).map((u) => ({ task, ...u })));
+  if (!all.length) return null;
+  const m = mark(run), divided = all.some((u) => u.program_energy_j !== null);
+  const small = (v) => {
+    if (v === null || v === undefined || v === 0 || v >= 1e-5) return figure.energy(v);
+    const [scale, unit] = v >= 1e-6 ? [1e6, 'µJ'] : v >= 1e-9 ? [1e9, 'nJ'] : [1e12, 'pJ'];
+    return [digits(v * scale), unit];
+  };
+  const amount = (n) => n === null ? ['?', ''] : n >= 1000 && n < 1e15 ? figure.count(Math.round(n)) : [Number.isInteger(n) ? String(n) : String(Number(n.toPrecision(3))), ''];
+  const bounds = (lo, hi, of) => lo === null || hi === null ? '?' : text(of(lo)) + ' to ' + text(of(hi));
+  const columns = [
+    { key: 'task', head: 'Task', text: true, value: (u) => u.task, cell: (u) => el('div', { class: 'function' }, el('span', { class: 'name' }, u.task)) },
+    { key: 'unit', head: 'Unit', text: true, value: (u) => u.name, cell: (u) => u.name },
+    { key: 'count', head: 'Count', value: (u) => u.count, cell: (u) => number(amount(u.count)) },
+    { key: 'energy', head: 'Energy', title: 'of the machine, for a unit', value: (u) => u.energy_j, cell: (u) => number(small(u.energy_j), u.energy_j === null ? '' : m) },
+    { key: 'interval', head: 'Interval', class: 'wide', value: (u) => u.energy_hi_j, cell: (u) => bounds(u.energy_lo_j, u.energy_hi_j, small) },
+    divided && { key: 'program', head: 'Program', title: 'its share, for a unit', value: (u) => u.program_energy_j, cell: (u) => number(small(u.program_energy_j), u.program_energy_j === null ? '' : m) },
+    { key: 'perj', head: 'Units/J', value: (u) => u.count_per_j, cell: (u) => number(amount(u.count_per_j), u.count_per_j === null ? '' : m) },
+  ].filter(Boolean);
+  const t = sortable('units', all, columns, { sort: 'energy', words: (u) => [u.task, u.name] });
+  const out = section('units', 'Units of work', t.counted, t.table, t.more);
+  out.start = t.draw;
+  return out;
+}
+
 function testsTitle(run) { return run.meta.tool === 'codegreen.Session' ? 'Tasks' : 'Tests'; }

@@ -9,7 +9,7 @@ function viewsOf(run, go) {
     run.paths.size > 0 && ['flames', 'Flame', () => [flames(run)], 'paths'],
     run.samples.t_us?.length > 1 && ['power', 'Timeline', () => [power(run)]],
     run.functions.length && ['functions', 'Functions', () => [functions(run, go)]],
-    run.tasks.length > 1 && ['tests', testsTitle(run), () => [tests(run)]],
+    run.tasks.length > 1 && ['tests', testsTitle(run), () => [tests(run), unitsOfWork(run)]],
     run.functions.some((f) => cg.data.sources?.[f.file]) && ['source', 'Source', () => [go.code = source(run)]],
     ['details', 'Details', () => [details(run)]],
   ].filter(Boolean);

@@ -12,6 +12,7 @@ from ._ring import find_cg
 from ._signals import plain
 from ._spec import (FLAG_FAILED, FORMULA_STARTS, KINDS, LATE_PART, METHOD_SHARED, OUTLIER_METHOD, SAMPLE_CLOCK,
                     SAMPLE_KEYS, SCHEMA_VERSION, SESSION_TOOL, SUPPORTS, TASK_COLUMNS, TIMESTAMP_FORMAT)
+from ._units import of_task, of_tasks
 
 DRAWING = 300  # seconds in which cg has to draw a plot
 
@@ -166,7 +167,7 @@ def task_of(session, task, noise):
         "started_at": task.started_at, "ended_at": task.ended_at,
         "started_at_mono_ns": task.started_at_mono_ns, "ended_at_mono_ns": task.ended_at_mono_ns,
         "domains": domains, "domains_power_w": powers(domains, seconds),
-        "thread": task.thread, "forgotten": task.forgotten,
+        "thread": task.thread, "forgotten": task.forgotten, "units": of_task(task),
     })
     if session._gauges:
         out["gauges"] = session._gauges.within(task.started_at_mono_ns, task.ended_at_mono_ns)
@@ -229,6 +230,7 @@ def totals_of(session, done, noises, end):
         "sample_interval_ms": session._source.interval_ns / 1e6 if session._source.domains else None,
         "worst_within_task_power_cv_percent": max(cvs) if cvs else None,
         "noise_warnings": [w for w in warned if w],
+        "units": of_tasks(done, Sum),
     })
     return out
 

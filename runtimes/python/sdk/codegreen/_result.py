@@ -3,6 +3,8 @@ import time
 from _thread import get_native_id
 from time import monotonic_ns
 
+from . import _units
+
 UNKNOWN = object()  # the energy of a task that was not computed yet
 WINDOWS = 4096      # of a task that is suspended, before neighbours are joined
 
@@ -48,21 +50,43 @@ class TaskResult:
     energy_j, program_energy_j, avg_power_w, domains (J by domain), domains_power_w (W), timeseries
     and noise are computed when they are asked for, some 20 ms after the end at
     the earliest. Energies that are not known are nan, in the file null.
+    units are the units of work that count was told of.
     """
     __slots__ = ("name", "depth", "parent", "thread", "forgotten", "ended_at_mono_ns", "started_at_mono_ns",
-                 "_session", "_since", "_windows", "_energy", "_aside", "__weakref__")
+                 "_session", "_since", "_windows", "_energy", "_aside", "_within", "_counts", "__weakref__")
 
-    def __init__(self, session, name, depth, parent, thread):
-        self.name, self.depth, self.parent, self.thread = name, depth, parent, thread
+    def __init__(self, session, name, depth, within, thread):
+        self.name, self.depth, self.parent, self.thread = name, depth, within.name if within else None, thread
         self.forgotten = False
         self.started_at_mono_ns = self.ended_at_mono_ns = None
         self._session, self._windows, self._energy = session, [], UNKNOWN
         self._since = self._aside = None
+        self._within, self._counts = within, None  # the task around it; by unit, how many
 
     def __repr__(self):
         if self.ended_at_mono_ns is None:
             return "<codegreen task %s, open>" % self.name
         return "<codegreen task %s, %.6g J in %.6g s>" % (self.name, self.energy_j, self.duration_s)
+
+    # Work
+
+    def count(self, n, unit="unit"):
+        """Tells that the task has done n units of work: tokens, requests, frames, rows.
+
+        The file says what one takes. Counts of a unit add up, from any thread, also after the
+        end of the task; the file is without those after the end of the session. ValueError
+        where n is no number above 0, or the unit no word.
+        """
+        n, unit = _units.checked(n, unit)
+        with self._session._edges:
+            counts = dict(self._counts or ())
+            _units.add(counts, n, unit)
+            self._counts = counts
+
+    @property
+    def units(self):
+        """How many units of work were counted, by unit."""
+        return dict(self._counts or ())
 
     # Times
 

@@ -306,10 +306,10 @@ class Session:
         except AttributeError:
             stack = self._stack()
         tasks = stack.tasks
-        depth, parent = len(tasks), tasks[-1].name if tasks else None
+        depth, within = len(tasks), tasks[-1] if tasks else None
         if stack.base is not None and stack.sharer is not stack:
-            depth, parent = stack.base.depth + 1 + depth, parent if tasks else stack.base.name
-        task = TaskResult(self, name, depth, parent, stack.thread)
+            depth, within = stack.base.depth + 1 + depth, within or stack.base
+        task = TaskResult(self, name, depth, within, stack.thread)
         self._all.append(task)
         self._pending.append(task)
         task._aside = stack

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -442,6 +443,43 @@ func TestShares(t *testing.T) {
 		ask("")
 		x.prune(edges)
 		ask(", pruned")
+	})
+}
+
+// countCall is a call of Count: [N, UNIT], where N may be a text.
+type countCall struct {
+	n    amount
+	unit string
+}
+
+type amount float64
+
+func (a *amount) UnmarshalJSON(b []byte) error {
+	v, err := strconv.ParseFloat(strings.Trim(string(b), `"`), 64)
+	*a = amount(v)
+	return err
+}
+
+func (c *countCall) UnmarshalJSON(b []byte) error {
+	return json.Unmarshal(b, &[]any{&c.n, &c.unit})
+}
+
+func TestCounts(t *testing.T) {
+	table(t, "counts.json", func(t *testing.T, of struct {
+		Name    string
+		Calls   []countCall
+		Refused []int
+		Want    map[string]float64
+	}) {
+		task, refused := &Task{session: &Session{}}, []int{}
+		for i, c := range of.Calls {
+			if err := task.Count(float64(c.n), c.unit); err != nil {
+				refused = append(refused, i)
+			}
+		}
+		if !slices.Equal(refused, of.Refused) || !maps.Equal(task.Units(), of.Want) {
+			t.Errorf("%s: refused %v, counted %v; want %v and %v", of.Name, refused, task.Units(), of.Refused, of.Want)
+		}
 	})
 }
 

@@ -43,6 +43,7 @@ type session struct {
 		Started   int64 `json:"started_ns"`
 		Ended     int64 `json:"ended_ns"`
 		Forgotten bool
+		Counts    []countCall
 		Energy    *struct {
 			Total   int64 `json:"uj"`
 			Machine int64 `json:"machine_uj"`
@@ -102,6 +103,11 @@ func (of session) file() ([]byte, error) {
 			task.energy = &energy{e.Domains, e.Total, e.Machine, e.Lo, e.Hi, e.Method, nil, false}
 			if e.Program != nil {
 				task.energy.program = &share{e.Program[0], e.Program[1], e.Program[2]}
+			}
+		}
+		for _, c := range t.Counts {
+			if err := task.Count(float64(c.n), c.unit); err != nil {
+				return nil, err
 			}
 		}
 		s.tasks = append(s.tasks, task)
@@ -188,7 +194,9 @@ func (f fields) holdFile(t *testing.T, name string, got map[string]any) {
 	each("noise_warning", at(got["totals"], "noise_warnings"))
 	each("warning", got["warnings"])
 	each("task", got["tasks"])
+	each("unit", at(got["totals"], "units"))
 	for _, task := range got["tasks"].([]any) {
+		each("unit", at(task, "units"))
 		if samples := at(task, "timeseries"); samples != nil {
 			each("sample", samples)
 		}

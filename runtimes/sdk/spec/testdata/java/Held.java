@@ -404,6 +404,28 @@ final class Held {
         }
     }
 
+    private static void counts(Map<?, ?> of) {
+        Task t = new Task(null, new Stack(), "t");
+        List<Object> refused = new ArrayList<>();
+        List<?> calls = (List<?>) of.get("calls");
+        for (int i = 0; i < calls.size(); i++) {
+            List<?> call = (List<?>) calls.get(i);
+            double n = switch (String.valueOf(call.get(0))) {
+                case "nan" -> Double.NaN;
+                case "inf" -> Double.POSITIVE_INFINITY;
+                case "-inf" -> Double.NEGATIVE_INFINITY;
+                default -> (Double) call.get(0);
+            };
+            try {
+                t.count(n, (String) call.get(1));
+            } catch (IllegalArgumentException e) {
+                refused.add((double) i);
+            }
+        }
+        check(refused.equals(of.get("refused")), of.get("name") + ": refused " + refused + ", want " + of.get("refused"));
+        check(t.units().equals(of.get("want")), of.get("name") + ": " + t.units() + ", want " + of.get("want"));
+    }
+
     /** A sensor's file that does not answer holds nobody. */
     private static void hangs() throws Exception {
         Answer.within = 50_000_000;
@@ -461,6 +483,7 @@ final class Held {
         table(cases, "powercap.json", Held::powercap);
         table(cases, "unwrap.json", Held::unwrap);
         table(cases, "tasks.json", Held::tasks);
+        table(cases, "counts.json", Held::counts);
         table(cases, "shares.json", Held::shares);
         table(cases, "cells.json", Held::cells);
         table(cases, "neighbours.json", Held::neighbours);

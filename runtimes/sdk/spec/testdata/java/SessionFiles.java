@@ -57,6 +57,9 @@ final class SessionFiles {
         t.ended = whole(of.get("ended_ns"));
         t.forgotten = (Boolean) of.get("forgotten");
         t.over = t.resolved = true;
+        if (of.get("counts") instanceof List<?> counts) {
+            for (Object c : counts) t.count((Double) ((List<?>) c).get(0), (String) ((List<?>) c).get(1));
+        }
         if (of.get("energy") instanceof Map<?, ?> e) {
             Map<String, Long> domains = new LinkedHashMap<>();
             ((Map<?, ?>) e.get("domains")).forEach((id, uj) -> domains.put((String) id, whole(uj)));
@@ -148,8 +151,10 @@ final class SessionFiles {
         each(name, "noise_warning", totals.get("noise_warnings"));
         each(name, "warning", got.get("warnings"));
         each(name, "task", tasks);
+        each(name, "unit", totals.get("units"));
         for (Object o : tasks) {
             Map<?, ?> task = (Map<?, ?>) o;
+            each(name, "unit", task.get("units"));
             if (task.get("timeseries") != null) each(name, "sample", task.get("timeseries"));
             if (task.get("noise") != null) hold(name, "noise", task.get("noise"));
         }

@@ -170,6 +170,18 @@ def unwrap(case):
     check(got == want, "unwrap:", name, got, "want", want)
 
 
+def counts(case):
+    session = _session.Session(save_to_file=False, warn_on_concurrent=False)
+    task, refused = _result.TaskResult(session, "t", 0, None, 0), []
+    for i, (n, unit) in enumerate(case["calls"]):
+        try:
+            task.count(float(n), unit)
+        except ValueError:
+            refused.append(i)
+    check(refused == case["refused"], "counts:", case["name"], "refused", refused, "want", case["refused"])
+    check(list(task.units.items()) == list(case["want"].items()), "counts:", case["name"], task.units, "want", case["want"])
+
+
 def tasks(case):
     domains = [_energy.Domain(**d) for d in case["domains"]]
     samples = _energy.Samples(domains)
@@ -217,7 +229,7 @@ def document(case):
     s._pid, s._over = os.getpid(), True
     s._mono, s._began, s._stopped_at = of["mono_ns"], of["began_s"], of["stopped_ns"]
     for t in case["tasks"]:
-        parent = None if t["parent"] is None else case["tasks"][t["parent"]]["name"]
+        parent = None if t["parent"] is None else s._all[t["parent"]]
         task = _result.TaskResult(s, t["name"], t["depth"], parent, 1)
         task.started_at_mono_ns, task.ended_at_mono_ns, task.forgotten = t["started_ns"], t["ended_ns"], t["forgotten"]
         task._windows = [(t["started_ns"], t["ended_ns"], None, t["ended_ns"] - t["started_ns"])]
@@ -228,6 +240,8 @@ def document(case):
             task._energy.total, task._energy.machine = e["uj"], e["machine_uj"]
             task._energy.lo, task._energy.hi = e["lo_uj"], e["hi_uj"]
             task._energy.program = tuple(e["program_uj"]) if "program_uj" in e else None
+        for n, unit in t.get("counts", ()):
+            task.count(n, unit)
         s._all.append(task)
     return "".join(_report.chunks(s))
 
@@ -274,8 +288,9 @@ def files(case):
     places = got["meta"]["domain_topology"].values()
     samples = [sample for task in got["tasks"] for sample in task["timeseries"] or []]
     noises = [task["noise"] for task in got["tasks"] if task["noise"]]
+    units = [unit for one in got["tasks"] + [got["totals"]] for unit in one["units"]]
     for of, objects in ("place", places), ("task", got["tasks"]), ("sample", samples), ("noise", noises), \
-            ("noise_warning", got["totals"]["noise_warnings"]), ("warning", got["warnings"]):
+            ("noise_warning", got["totals"]["noise_warnings"]), ("warning", got["warnings"]), ("unit", units):
         for one in objects:
             has_fields(of, name, one)
     want = case["want"]
@@ -311,7 +326,7 @@ def table(path, rule):
 folder = sys.argv[1]
 print("between.txt: %d cases" % between(os.path.join(folder, "between.txt")))
 for name, rule in ("noise.json", noise), ("ring.json", ring), ("powercap.json", powercap), ("unwrap.json", unwrap), \
-        ("tasks.json", tasks), ("shares.json", shares), ("cells.json", cells), ("neighbours.json", neighbours), \
+        ("tasks.json", tasks), ("counts.json", counts), ("shares.json", shares), ("cells.json", cells), ("neighbours.json", neighbours), \
         ("requests.json", requests), \
         ("fields.json", fields), ("files.json", files):
     print("%s: %d cases" % (name, table(os.path.join(folder, name), rule)))

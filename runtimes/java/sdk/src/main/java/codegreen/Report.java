@@ -81,6 +81,7 @@ final class Report {
         out.put("domains_power_w", powers);
         out.put("thread", t.stack.number);
         out.put("forgotten", t.forgotten);
+        out.put("units", Units.of(t));
         if (m.gauges() != null) out.put("gauges", m.gauges().within(t.started, t.ended));
         return out;
     }
@@ -177,6 +178,7 @@ final class Report {
         }
         out.put("worst_within_task_power_cv_percent", worst);
         out.put("noise_warnings", warned);
+        out.put("units", Units.of(done));
         return out;
     }
 

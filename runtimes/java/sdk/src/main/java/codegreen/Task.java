@@ -2,6 +2,7 @@ package codegreen;
 
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicReference;
 
 /**
  * A part of a program, open or over.
@@ -24,6 +25,8 @@ public final class Task implements AutoCloseable {
     volatile long started, ended;
     volatile boolean over, forgotten;
 
+    private final AtomicReference<Map<String, Double>> units = new AtomicReference<>(Map.of());
+
     // Under the lock of the session's samples.
     boolean resolved;
     Energy energy; // null where it is not known
@@ -44,6 +47,22 @@ public final class Task implements AutoCloseable {
     @Override
     public void close() {
         session.end(System.nanoTime(), this);
+    }
+
+    /**
+     * Tells that the task has done n units of work: tokens, requests, frames, rows. The file says what one takes.
+     * Counts of a unit add up, from any thread, also after the end of the task; the file is without those after the
+     * end of the session.
+     *
+     * @throws IllegalArgumentException where n is no number above 0, or the unit no word; nothing is counted then
+     */
+    public void count(double n, String unit) {
+        units.updateAndGet(counts -> Units.plus(counts, n, unit));
+    }
+
+    /** How many units of work were counted, by unit. */
+    public Map<String, Double> units() {
+        return units.get();
     }
 
     public String name() {
