@@ -50,6 +50,7 @@ func commands() []*cli.Command {
 		validateCommand(),
 		trackCommand(),
 		monitorCommand(),
+		gpuCommand(),
 		samplerCommand(),
 		sessionCommand(),
 		sdkCommand(),

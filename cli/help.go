@@ -25,9 +25,10 @@ var groups = []struct{ title, flags string }{
 	{"what is run", "base head build command prepare repeat warmup include-warmup shell stdin timeout cores " +
 		"pty ranks instrumented ignore-failure show-output max-pairs max-time batch seed duration until-pid within " +
 		"pairs pid cgroup unit container intensity threads from"},
-	{"what is measured", "granularity include exclude max-depth overhead metric per functions tracker timeseries"},
+	{"what is measured", "granularity include exclude max-depth overhead metric per functions tracker timeseries " +
+		"metrics gpu set"},
 	{"sampling", "precision sensors interval baseline noise-quality noise-cv noise-drop sysroot " +
-		"bmc-url bmc-token-file bmc-ca meter buffer gauges"},
+		"bmc-url bmc-token-file bmc-ca meter buffer gauges hardware-buffer"},
 	{"verdict", "threshold budget inconclusive validate allow-different fail-on-regression"},
 	{"carbon and cost", "carbon cost grid-zone grid-intensity pue embodied price"},
 	{"output", "output json format benchfmt events export-plot export-csv export-markdown export-metrics junit save " +
@@ -94,9 +95,10 @@ var wordsOf = map[string]func() []string{
 		}
 		return all
 	},
-	"track.format": func() []string { return []string{"csv", "jsonl", "wattameter"} },
-	"report.from":  func() []string { return []string{"json", "hespas", fromTrace} },
-	"verify.from":  func() []string { return []string{"json", "hespas"} },
+	"gpu sample.append": func() []string { return []string{"oldest", "latest"} },
+	"track.format":      func() []string { return []string{"csv", "jsonl", "wattameter"} },
+	"report.from":       func() []string { return []string{"json", "hespas", fromTrace} },
+	"verify.from":       func() []string { return []string{"json", "hespas"} },
 }
 
 // argumentsOf is what the first argument of a command can be besides a file.
@@ -112,7 +114,7 @@ var argumentsOf = map[string]func() []string{
 
 // withoutFiles are commands of which no argument is a file.
 var withoutFiles = []string{"", "help", "man", "completion", "version", "doctor", "init-sensors", "calibrate",
-	"benchmark", "sampler", "validate", "monitor"}
+	"benchmark", "sampler", "validate", "monitor", "gpu list", "gpu metrics"}
 
 // manualOf is the table of cg's commands for help, man pages and completion.
 func manualOf(app *cli.App) manual.Command {
@@ -327,6 +329,7 @@ var variables = [][2]string{
 	{"CG_NAME", "the setting NAME, for any flag that cg config lists: CG_PRECISION for --precision"},
 	{"CG_CONFIG", "file of settings in place of " + projectFile + " and the user's"},
 	{"CG_SYSROOT", "folder that stands for / when sensors are read"},
+	{"CG_CUPTI", "file or folder of the libcupti.so that cg gpu uses"},
 	{"CG_RANK, CG_SIZE, CG_NODE, CG_NODE_DIR", "rank, number of ranks, node and the folder that a node's ranks " +
 		"share, where the launcher does not tell them"},
 	{"NO_COLOR", "not empty: no colours (no-color.org)"},

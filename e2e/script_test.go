@@ -25,6 +25,7 @@ import (
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/simulate"
+	gpus "cg/pmsampling/simulate"
 	"cg/report"
 )
 
@@ -197,6 +198,7 @@ func TestScripts(t *testing.T) {
 			"status": checkStatus,
 			"nvml":   makeNVML,
 			"amdsmi": makeAMDSMI,
+			"cupti":  makeCUPTI,
 		},
 	})
 }
@@ -325,6 +327,17 @@ func makeNVML(ts *testscript.TestScript, neg bool, args []string) {
 func makeAMDSMI(ts *testscript.TestScript, neg bool, args []string) {
 	_, err := simulate.AMDSMI(ts.MkAbs(args[0]), ts.ReadFile(args[1]), args[2:]...)
 	ts.Check(err)
+}
+
+// makeCUPTI makes CUPTI and the CUDA driver of GPUs that do not exist: cupti DIR CONF [DEFINE]...; without a
+// definition it changes what those say that are there.
+func makeCUPTI(ts *testscript.TestScript, neg bool, args []string) {
+	dir, conf := ts.MkAbs(args[0]), ts.ReadFile(args[1])
+	if _, err := os.Stat(filepath.Join(dir, "libcuda.so.1")); err == nil && len(args) == 2 {
+		ts.Check(gpus.Conf(dir, conf))
+		return
+	}
+	ts.Check(gpus.CUPTI(dir, conf, args[2:]...))
 }
 
 // find takes the element with that name, slug, file or index.

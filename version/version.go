@@ -15,6 +15,7 @@ import (
 	"cg/checkpoint"
 	"cg/events"
 	"cg/languages"
+	"cg/pmsampling/cgpm"
 	"cg/ranks"
 	"cg/report"
 	"cg/runtimes"
@@ -130,6 +131,7 @@ func Formats() []Format {
 		one("checkpoint channel", checkpoint.Version),
 		one("event log", events.Version),
 		one("folder of ranks", ranks.Version),
+		one("PM samples", cgpm.Version),
 	}
 	slices.SortFunc(all, func(a, b Format) int { return cmp.Compare(a.Name, b.Name) })
 	return all
