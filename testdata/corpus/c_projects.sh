@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Builds projects of C and C++ from Debian's source packages, and runs their tests, as they are and with checkpoints
+# in every function: the tests must end and say the same, nothing may be lost, no function is skipped but those
+# that a line below names, and the sources are left as they are. One project each for make, configure, CMake, Meson.
+# usage: c_projects.sh [FOLDER [NAME...]]   keeps what it makes in FOLDER; NAME are some of the projects
+# It needs apt-get, debian-archive-keyring, make, cmake, meson, ninja and the network.
+#
+#	CG=path   the cg to use; built from this tree otherwise
+set -euo pipefail
+here=$(cd "$(dirname "$0")/../.." && pwd)
+work=${1:-$(mktemp -d)}
+mkdir -p "$work"
+work=$(cd "$work" && pwd)
+[ $# -gt 0 ] || trap 'rm -rf "$work"' EXIT
+cg=${CG:-$work/cg}
+[ -n "${CG:-}" ] || (cd "$here" && go build -o "$cg" .)
+export XDG_CACHE_HOME=$work/cache
+
+# The projects: name, the compilers' language, the source package, the least number of functions that run, and
+# the command. What a test says differently each time is taken out by stable.
+projects=(
+  "lua     c   lua5.4   400 make -s -C src lua MYCFLAGS=-DLUA_USE_LINUX MYLIBS='-Wl,-E -ldl' && src/lua $work/work.lua"
+  "zlib    c   zlib     80  ./configure --static >configured && make -s test"
+  "cjson   c   cjson    300 cmake -S . -B b -DENABLE_CJSON_UTILS=On >b.txt 2>&1 && cmake --build b >>b.txt && ctest --test-dir b"
+  "lz4     c   lz4      60  make -s -C programs lz4 && programs/lz4 -q -9 lib/lz4.c t.lz4 && programs/lz4 -dc t.lz4 | cmp - lib/lz4.c && programs/lz4 -t t.lz4"
+  "tinyxml cpp tinyxml2 200 meson setup b -Dtests=true >m.txt && ninja -C b >>m.txt && b/xmltest"
+)
+cat >"$work/work.lua" <<'LUA'
+local function fib(n) if n < 2 then return n end return fib(n - 1) + fib(n - 2) end
+local words = {}
+for i = 1, 5000 do words[i] = tostring(i * 7919 % 1000) end
+table.sort(words)
+print(fib(18), #words, words[1], words[#words], select("#", ("a,b,c"):gsub(",", ";")), pcall(error, "told"))
+local each = coroutine.wrap(function() for i = 1, 3 do coroutine.yield(i) end end)
+print(each(), each(), each(), string.format("%5.2f %q", 2 / 3, "quoted\n"), load("return ...")(7))
+LUA
+
+apt=(apt-get -q -o "Dir::Etc::sourcelist=$work/apt/sources.list" -o Dir::Etc::sourceparts=/dev/null
+  -o "Dir::State::lists=$work/apt/lists" -o Dir::State::status=/dev/null -o "Dir::Cache=$work/apt/cache"
+  -o APT::Sandbox::User=root -o Acquire::Languages=none)
+mkdir -p "$work/apt/lists/partial" "$work/apt/cache/archives/partial"
+echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian bookworm main" \
+  >"$work/apt/sources.list"
+"${apt[@]}" update >&2
+
+sum() { (cd "$1" && find . -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum); }
+# stable takes out times, process numbers, and the folders of the two builds.
+stable() { sed -E -e "s#$1#DIR#g" -e 's/[0-9.]+ (sec|milli-seconds)//g' | grep -v '^Internal ctest' || true; }
+
+failed=()
+for line in "${projects[@]}"; do
+  read -r name language package least command <<<"$line"
+  [ $# -lt 2 ] || [[ " ${*:2} " == *" $name "* ]] || continue
+  echo "== $name"
+  rm -rf "$work/$name"
+  mkdir -p "$work/$name"
+  cd "$work/$name"
+  "${apt[@]}" source --download-only "$package" >/dev/null 2>&1
+  mkdir source # as the project's authors have it, without Debian's changes
+  tar xf ./*.orig.tar.* -C source --strip-components=1
+  cp -a source plain
+  before=$(sum source)
+  (cd plain && sh -c "$command") >plain.out 2>plain.err || { tail -5 plain.err; failed+=("$name (without cg)"); continue; }
+  status=0
+  (cd source && "$cg" measure "$language" -g fine -o ../run.json --project . -- sh -c "$command") >with.out 2>with.err || status=$?
+  stable "$PWD/plain" <plain.out >plain.txt
+  stable "$PWD/source" <with.out >with.txt
+  ok=yes
+  [ $status = 0 ] || { echo "ends with status $status"; tail -5 with.err; ok=; }
+  diff plain.txt with.txt >difference || { echo "says something else:"; head -5 difference; ok=; }
+  [ "$(sum source)" = "$before" ] || { echo "the source was changed"; ok=; }
+  python3 - "$least" <<'P' || ok=
+import json, sys
+r = json.load(open("run.json"))
+c = r["channel"]
+print(f"{len(r['functions'])} functions ran, {c['events']} events, {c['lost']} lost, {len(r['skipped'])} skipped")
+for s in r["skipped"]:
+    print("skipped:", s)
+sys.exit(len(r["functions"]) < int(sys.argv[1]) or c["lost"] != 0 or len(r["skipped"]) > 0)
+P
+  [ -n "$ok" ] || failed+=("$name")
+done
+[ ${#failed[@]} = 0 ] || { echo "failed: ${failed[*]}" >&2; exit 1; }
+echo "the same answers, and the sources are as they were"
