@@ -3,6 +3,7 @@ package launcher
 import (
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mattn/go-runewidth"
@@ -14,10 +15,13 @@ import (
 // the program prints on the terminal, so it stands behind a pty only. A program that moves the cursor, by any control
 // sequence but those of colours and of erasing its line, or that reads key by key, has the terminal for itself.
 type Line struct {
-	fd int
+	fd      int
+	usable  atomic.Bool    // term is set
+	drawing atomic.Bool    // a text is on its way to the terminal
+	drawers sync.WaitGroup // at most one
 
-	mu     sync.Mutex
-	term   *terminal // nil: it is not shown
+	mu     sync.Mutex // held while the terminal takes what is written, which may be long
+	term   *terminal  // nil: it is not shown
 	there  bool
 	open   bool // the program's last line has no end yet
 	moved  bool // the program moves the cursor
@@ -45,18 +49,26 @@ func (l *Line) begin(t *terminal) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.term, l.there, l.open, l.moved, l.within = t, false, false, false, 0
+	l.usable.Store(true)
 }
 
 // Usable says whether the line of a program that was started can be shown.
-func (l *Line) Usable() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.term != nil
-}
+func (l *Line) Usable() bool { return l.usable.Load() }
 
 // Show shows a text, as much of it as there is room for, where the line may stand now. The
-// text has to be harmless to terminals.
+// text has to be harmless to terminals. Show returns at once, whatever the terminal does: while one that takes
+// nothing (Ctrl-S) holds a text back, those that follow are dropped.
 func (l *Line) Show(text string) {
+	if !l.usable.Load() || !l.drawing.CompareAndSwap(false, true) {
+		return
+	}
+	l.drawers.Go(func() {
+		defer l.drawing.Store(false)
+		l.draw(text)
+	})
+}
+
+func (l *Line) draw(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.term == nil || l.open || l.moved || l.within != 0 || l.now().Sub(l.last) < linePatience {
@@ -93,6 +105,7 @@ func (l *Line) End() {
 	defer l.mu.Unlock()
 	l.erase()
 	l.term = nil
+	l.usable.Store(false)
 }
 
 func (l *Line) erase() {

@@ -60,7 +60,11 @@ func TestLine(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	show := func() { now = now.Add(linePatience); l.Show("so far: 3.00 J, more than there is room for") }
+	show := func() {
+		now = now.Add(linePatience)
+		l.Show("so far: 3.00 J, more than there is room for")
+		l.drawers.Wait()
+	}
 	const line = erased + "so far: 3.00 J, mo…"
 	l.Show("nothing is there")
 	l.begin(&terminal{fd: -1, master: master})
@@ -69,6 +73,7 @@ func TestLine(t *testing.T) {
 	print("one\r\n")
 	seen(erased + "one\r\n")
 	l.Show("too early")
+	l.drawers.Wait()
 	seen("")
 	show()
 	seen(line)
@@ -112,5 +117,45 @@ func TestLine(t *testing.T) {
 	seen("")
 	if l.Usable() {
 		t.Error("it is usable at the end")
+	}
+}
+
+// Who shows a line is not held up by a terminal that takes nothing, and what was to be shown meanwhile is not told
+// later.
+func TestLineOnStoppedTerminal(t *testing.T) {
+	user, fd, err := openPty()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(user)
+	defer unix.Close(fd)
+	unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 20})
+	l := &Line{fd: fd, now: time.Now}
+	l.begin(&terminal{fd: -1, master: user})
+	if err := unix.IoctlSetInt(fd, unix.TCXONC, unix.TCOOFF); err != nil {
+		t.Fatal(err)
+	}
+	returned := make(chan struct{})
+	go func() {
+		defer close(returned)
+		for _, text := range []string{"first", "second", "third"} {
+			if l.Usable() {
+				l.Show(text)
+			}
+		}
+	}()
+	select {
+	case <-returned:
+	case <-time.After(time.Minute):
+		t.Error("a terminal that is stopped holds up who shows a line")
+	}
+	if err := unix.IoctlSetInt(fd, unix.TCXONC, unix.TCOON); err != nil {
+		t.Fatal(err)
+	}
+	<-returned
+	l.drawers.Wait()
+	buf := make([]byte, 4096)
+	if n, err := unix.Read(user, buf); err != nil || string(buf[:n]) != erased+"first" {
+		t.Errorf("%q, %v", buf[:n], err)
 	}
 }
