@@ -75,7 +75,7 @@ func (k *check) plain(ctx context.Context, side gate.Side, runs int) (gate.Sampl
 		s.Value = run.Process.UserS + run.Process.SystemS
 	}
 	if unit != "" {
-		n, err := k.count(side)
+		n, err := k.count(ctx, side)
 		if err != nil {
 			return s, err
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -61,7 +62,7 @@ func (k *check) printed() (*os.File, error) {
 }
 
 // count is how many units of work the last run of a side did.
-func (k *check) count(side gate.Side) (float64, error) {
+func (k *check) count(ctx context.Context, side gate.Side) (float64, error) {
 	out, err := os.Open(filepath.Join(k.dir, "stdout"))
 	if err != nil {
 		return 0, fail(statusSelf, "%w", err)
@@ -72,7 +73,7 @@ func (k *check) count(side gate.Side) (float64, error) {
 		return 0, fail(statusSelf, "%w", err)
 	}
 	defer log.Close()
-	counts, err := work.Counts(k.per, out, log)
+	counts, err := work.Counts(ctx, k.per, out, log)
 	var missing *work.MissingError
 	if errors.As(err, &missing) {
 		return 0, fail(statusSelf, "--per: %w (of %s in %s)", err, strings.Join(k.command, " "), k.named(side))

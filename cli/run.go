@@ -359,15 +359,13 @@ rounds:
 				stopped = err
 				break rounds
 			}
+			counts, err := s.counts(ctx, s.argvs[i], run)
 			if measured && ctx.Err() != nil {
 				s.say("")
 				warnf("the run of %s was cut short, and is not among the figures", strings.Join(s.argvs[i], " "))
-			} else {
-				counts, err := s.counts(s.argvs[i], run)
-				if result.AddCounted(i, round, round < s.warmup, run, counts); err != nil {
-					stopped, measured = err, true
-					break rounds
-				}
+			} else if result.AddCounted(i, round, round < s.warmup, run, counts); err != nil {
+				stopped, measured = err, true
+				break rounds
 			}
 			measured = true
 			if status := run.Process.ExitStatus; status != 0 && (!s.ignoreFailure || ctx.Err() != nil) {

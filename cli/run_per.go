@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -84,9 +85,9 @@ func (s *series) keepOutput(command *launcher.Cmd) (closed func(), err error) {
 	return func() { out.Close(); log.Close() }, nil
 }
 
-// counts are the units of work of the last run of a command, none where it failed.
-func (s *series) counts(argv []string, run *report.Run) (map[string]float64, error) {
-	if len(s.per) == 0 || run.Process.ExitStatus != 0 {
+// counts are the units of work of the last run of a command, none where it failed or cg is asked to end.
+func (s *series) counts(ctx context.Context, argv []string, run *report.Run) (map[string]float64, error) {
+	if len(s.per) == 0 || ctx.Err() != nil || run.Process.ExitStatus != 0 {
 		return nil, nil
 	}
 	out, err := os.Open(s.printed())
@@ -99,9 +100,11 @@ func (s *series) counts(argv []string, run *report.Run) (map[string]float64, err
 		return nil, fail(statusSelf, "%w", err)
 	}
 	defer log.Close()
-	counts, err := work.Counts(s.per, out, log)
+	counts, err := work.Counts(ctx, s.per, out, log)
 	var missing *work.MissingError
-	if errors.As(err, &missing) {
+	if ctx.Err() != nil {
+		return nil, nil
+	} else if errors.As(err, &missing) {
 		return nil, fail(statusFailure, "--per: %w (of %s)", err, strings.Join(argv, " "))
 	} else if err != nil {
 		return nil, fail(statusSelf, "%w", err)

@@ -70,7 +70,7 @@ func (p Pattern) ofJSON(text string) (Pattern, error) {
 }
 
 // values gives add what the path leads to in each JSON object and array of an output: those that begin a line.
-func (p Pattern) values(output io.Reader, add func(string)) error {
+func (p Pattern) values(output reader, add func(string)) error {
 	text, err := io.ReadAll(io.LimitReader(output, largest+1))
 	if err != nil {
 		return err
@@ -79,6 +79,9 @@ func (p Pattern) values(output io.Reader, add func(string)) error {
 		return p.missing("cannot be looked for: the output is longer than %d MiB", largest>>20)
 	}
 	for len(text) > 0 {
+		if err := output.ctx.Err(); err != nil {
+			return err
+		}
 		text = bytes.TrimLeft(text, " \t\r\n")
 		var value any
 		if len(text) > 0 && (text[0] == '{' || text[0] == '[') {

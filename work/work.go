@@ -7,6 +7,8 @@ package work
 
 import (
 	"bufio"
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -97,26 +99,24 @@ func (p Pattern) missing(format string, args ...any) error {
 // longest is the length of a line that is searched, in bytes.
 const longest = 16 << 20
 
-// Counts are what the outputs of a program, standard output first, have by these patterns, by unit.
-func Counts(patterns []Pattern, outputs ...io.ReadSeeker) (map[string]float64, error) {
+// Counts are what the outputs of a program, standard output first, have by these patterns, by unit. It takes the
+// memory of one line, or for JSON of one output, and ends with the error of ctx once that is done.
+func Counts(ctx context.Context, patterns []Pattern, outputs ...io.ReadSeeker) (map[string]float64, error) {
 	counts := map[string]float64{}
 	for _, p := range patterns {
-		var found []string
+		t := tally{pattern: p}
 		for _, output := range outputs {
 			if _, err := output.Seek(0, io.SeekStart); err != nil {
 				return nil, err
 			}
-			matches, err := p.find(output)
-			if err != nil {
+			if err := p.find(reader{ctx, output}, &t); err != nil {
 				return nil, err
 			}
-			if p.take == "last" && len(matches) > 0 { // of standard output, where it has one
-				found = matches
+			if p.take == "last" && t.matches > 0 { // of standard output, where it has one
 				break
 			}
-			found = append(found, matches...)
 		}
-		n, err := p.count(found)
+		n, err := t.count()
 		if err != nil {
 			return nil, err
 		}
@@ -125,16 +125,54 @@ func Counts(patterns []Pattern, outputs ...io.ReadSeeker) (map[string]float64, e
 	return counts, nil
 }
 
-// find lists the matches in an output, of "last" the last one alone.
-func (p Pattern) find(output io.Reader) (found []string, err error) {
-	add := func(text string) {
-		if p.take == "last" {
-			found = found[:0]
-		}
-		found = append(found, text)
+// reader reads until ctx is done.
+type reader struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r reader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
 	}
+	return r.Reader.Read(p)
+}
+
+// tally is what the matches of a pattern come to so far.
+type tally struct {
+	pattern Pattern
+	matches int
+	last    string
+	total   float64 // but of "last"
+	wrong   error   // the first of them that is no count
+}
+
+// add takes the next match.
+func (t *tally) add(text string) {
+	t.matches++
+	t.last = text
+	switch t.pattern.take {
+	case "last":
+	case "count":
+		t.total++
+	default:
+		t.sum(text)
+	}
+}
+
+func (t *tally) sum(text string) {
+	n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if (err != nil || math.IsNaN(n) || math.IsInf(n, 0) || n < 0) && t.wrong == nil {
+		t.wrong = t.pattern.missing("has %q in the output, which is no count: use a group of digits, such as (\\d+)",
+			text)
+	}
+	t.total += n
+}
+
+// find adds the matches in an output.
+func (p Pattern) find(output reader, t *tally) error {
 	if p.re == nil {
-		return found, p.values(output, add)
+		return p.values(output, t.add)
 	}
 	in := bufio.NewReaderSize(output, 64<<10)
 	for {
@@ -146,44 +184,43 @@ func (p Pattern) find(output io.Reader) (found []string, err error) {
 				whole = append(whole, line...)
 			}
 			if line = whole; len(whole) > longest {
-				return nil, p.missing("cannot be looked for: a line of the output is longer than %d MiB", longest>>20)
+				return p.missing("cannot be looked for: a line of the output is longer than %d MiB", longest>>20)
 			}
 		}
-		for _, m := range p.re.FindAllSubmatch(line[:len(strings.TrimRight(string(line), "\r\n"))], -1) {
+		for _, m := range p.re.FindAllSubmatch(bytes.TrimRight(line, "\r\n"), -1) {
 			if p.take == "count" {
-				add("1")
+				t.add("")
 			} else {
-				add(string(m[1]))
+				t.add(string(m[1]))
 			}
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			return found, nil
+			return nil
 		case err != nil:
-			return nil, err
+			return err
 		}
 	}
 }
 
-// count is what the matches come to.
-func (p Pattern) count(found []string) (float64, error) {
-	if len(found) == 0 {
+// count is what all matches come to.
+func (t *tally) count() (float64, error) {
+	p := t.pattern
+	if t.matches == 0 {
 		return 0, p.missing("is not in the output")
 	}
-	if p.take == "" && len(found) > 1 {
+	if p.take == "" && t.matches > 1 {
 		return 0, p.missing("is %d times in the output: put sum: in front of it to add them up, or last: to take the "+
-			"last one", len(found))
+			"last one", t.matches)
 	}
-	total := 0.0
-	for _, text := range found {
-		n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-		if err != nil || math.IsNaN(n) || math.IsInf(n, 0) || n < 0 {
-			return 0, p.missing("has %q in the output, which is no count: use a group of digits, such as (\\d+)", text)
-		}
-		total += n
+	if p.take == "last" {
+		t.sum(t.last)
 	}
-	if total <= 0 || math.IsInf(total, 0) {
-		return 0, p.missing("counts %g in the output: a unit's energy needs a count above 0", total)
+	if t.wrong != nil {
+		return 0, t.wrong
 	}
-	return total, nil
+	if t.total <= 0 || math.IsInf(t.total, 0) {
+		return 0, p.missing("counts %g in the output: a unit's energy needs a count above 0", t.total)
+	}
+	return t.total, nil
 }

@@ -1,8 +1,12 @@
 package work
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -45,7 +49,7 @@ func TestCounts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		counts, err := Counts(patterns, strings.NewReader(c.out), strings.NewReader(c.errs))
+		counts, err := Counts(t.Context(), patterns, strings.NewReader(c.out), strings.NewReader(c.errs))
 		got := fmt.Sprint(counts)
 		if err != nil {
 			got = err.Error()
@@ -61,20 +65,86 @@ func TestLongLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	counts, err := Counts(patterns, strings.NewReader(strings.Repeat("x", 1<<20)+"n: 5\n"))
+	counts, err := Counts(t.Context(), patterns, strings.NewReader(strings.Repeat("x", 1<<20)+"n: 5\n"))
 	if err != nil || !maps.Equal(counts, map[string]float64{Unnamed: 5}) {
 		t.Errorf("a line of 1 MiB: %v, %v", counts, err)
 	}
-	_, err = Counts(patterns, strings.NewReader("n: 5\n"+strings.Repeat("x", longest+1)))
+	_, err = Counts(t.Context(), patterns, strings.NewReader("n: 5\n"+strings.Repeat("x", longest+1)))
 	if err == nil || !strings.HasSuffix(err.Error(), "a line of the output is longer than 16 MiB") {
 		t.Errorf("a line that is too long: %v", err)
 	}
 	if patterns, err = ParseAll([]string{"json:.n"}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Counts(patterns, strings.NewReader(strings.Repeat("\n", largest+1)))
+	_, err = Counts(t.Context(), patterns, strings.NewReader(strings.Repeat("\n", largest+1)))
 	if err == nil || !strings.HasSuffix(err.Error(), "the output is longer than 64 MiB") {
 		t.Errorf("an output that is too long: %v", err)
+	}
+}
+
+// endless is an output of one line again and again, which tells when it has given a number of them.
+type endless struct {
+	line  string
+	lines int
+	then  func()
+}
+
+func (e *endless) Seek(int64, int) (int64, error) { return 0, nil }
+
+func (e *endless) Read(p []byte) (n int, err error) {
+	for n+len(e.line) <= len(p) && e.lines > 0 {
+		n += copy(p[n:], e.line)
+		e.lines--
+	}
+	if n == 0 {
+		e.then()
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// An output with many matches takes the memory of few.
+func TestManyMatches(t *testing.T) {
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	const lines = 200_000
+	for _, c := range []struct {
+		pattern string
+		want    float64
+	}{{`sum:(\d+)`, lines * 12}, {`count:\d`, lines * 2}, {`last:(\d+)`, 12}} {
+		patterns, err := ParseAll([]string{c.pattern})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, kept := heap(), uint64(0)
+		output := &endless{line: "12\n", lines: lines, then: func() { kept = heap() - min(before, heap()) }}
+		counts, err := Counts(t.Context(), patterns, output)
+		if err != nil || counts[Unnamed] != c.want {
+			t.Errorf("%s: %v, %v, want %v", c.pattern, counts, err, c.want)
+		}
+		if kept > 1<<20 {
+			t.Errorf("%s: %d bytes are kept for %d matches", c.pattern, kept, lines)
+		}
+	}
+}
+
+// Who is asked to end does not read on.
+func TestCountsEnd(t *testing.T) {
+	for _, pattern := range []string{`count:x`, `last:json:n=.n`} {
+		patterns, err := ParseAll([]string{pattern})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		output := &endless{line: "x\n", lines: 100_000}
+		output.then = func() { output.lines = 100_000; cancel() }
+		if _, err := Counts(ctx, patterns, output, output); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", pattern, err)
+		}
 	}
 }
 
@@ -114,7 +184,7 @@ func FuzzCounts(f *testing.F) {
 		if err != nil {
 			return
 		}
-		counts, err := Counts([]Pattern{p}, strings.NewReader(output))
+		counts, err := Counts(t.Context(), []Pattern{p}, strings.NewReader(output))
 		if n := counts[p.Name]; err == nil && !(n > 0) {
 			t.Errorf("%q in %q: %v", text, output, counts)
 		}
