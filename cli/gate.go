@@ -108,7 +108,9 @@ func runGate(c *cli.Context) (err error) {
 		return err
 	}
 	defer func() {
-		k.closeHistory()
+		if k.history != nil {
+			k.history.close()
+		}
 		for _, o := range outs {
 			o.abandon()
 		}
@@ -221,8 +223,7 @@ type check struct {
 	machine      *machine
 	dir          string // of the trees, logs and counts
 	repository   *gate.Repository
-	history      *os.File // nil for none
-	historyIsNew bool
+	history      *history // nil for none
 	parts        []string // our own files, until they have their names
 	trees        [2]tree
 	per          []work.Pattern

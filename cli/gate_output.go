@@ -3,14 +3,11 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"slices"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/sys/unix"
 
 	"cg/nemb/processor"
 	"cg/report/trend"
@@ -39,7 +36,7 @@ func (k *check) openOutputs() (map[string]*output, error) {
 }
 
 // openHistory opens the file of --history, and refuses what is none.
-func (k *check) openHistory() error {
+func (k *check) openHistory() (err error) {
 	name := k.context.String("history")
 	if name == "" {
 		return nil
@@ -48,42 +45,14 @@ func (k *check) openHistory() error {
 		"export-metrics"); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		f, err = os.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o666)
-		k.historyIsNew = err == nil
-	}
-	if err != nil {
+	if k.history, err = openHistory(name); err != nil {
 		return fail(statusUsage, "--history: %w", err)
 	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		f.Close()
-		return fail(statusUsage, "--history: %s is no regular file: lines are appended to it", name)
-	}
-	_, cut, err := trend.Read(f)
-	if err == nil && cut {
-		err = errors.New("its last line was cut off: remove what is behind the last line end")
-	}
-	if err != nil {
-		f.Close()
-		return fail(statusUsage, "--history: %s: %w", name, err)
-	}
-	k.history, k.parts = f, append(k.parts, f.Name())
+	k.parts = append(k.parts, name)
 	return nil
 }
 
-// closeHistory closes it, and removes one that is new and has got no line.
-func (k *check) closeHistory() {
-	if k.history == nil {
-		return
-	}
-	if info, err := k.history.Stat(); k.historyIsNew && err == nil && info.Size() == 0 {
-		os.Remove(k.history.Name())
-	}
-	k.history.Close()
-}
-
-// keep appends a check to the history, in one write. Another cg may append meanwhile.
+// keep appends a check to the history.
 func (k *check) keep(g *verdict.Check) error {
 	if k.history == nil {
 		return nil
@@ -96,19 +65,7 @@ func (k *check) keep(g *verdict.Check) error {
 	if err != nil {
 		return err
 	}
-	if err := unix.Flock(int(k.history.Fd()), unix.LOCK_EX); err != nil {
-		return fmt.Errorf("%s: %w", k.history.Name(), err)
-	}
-	defer unix.Flock(int(k.history.Fd()), unix.LOCK_UN)
-	last := make([]byte, 1)
-	if size, err := k.history.Seek(0, io.SeekEnd); err == nil && size > 0 {
-		// An editor left the end of the last line away.
-		if _, err := k.history.ReadAt(last, size-1); err == nil && last[0] != '\n' {
-			b = append([]byte{'\n'}, b...)
-		}
-	}
-	_, err = k.history.Write(b)
-	return err
+	return k.history.append(b)
 }
 
 // writeGate puts a check into files, and tells it.

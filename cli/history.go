@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"cg/report/trend"
+)
+
+// history is the file of cg gate --history. Several checks may append to it at a time: who appends, and who removes
+// it, holds a lock on it (flock(2)).
+type history struct {
+	file  *os.File
+	isNew bool // made by openHistory
+}
+
+// openHistory opens a history, or makes it, and refuses what is none.
+func openHistory(name string) (*history, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND, 0)
+	isNew := errors.Is(err, fs.ErrNotExist)
+	if isNew {
+		f, err = os.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o666)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close()
+		return nil, fmt.Errorf("%s is no regular file: lines are appended to it", name)
+	}
+	_, cut, err := trend.Read(f)
+	if err == nil && cut {
+		err = errors.New("its last line was cut off: remove what is behind the last line end")
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return &history{f, isNew}, nil
+}
+
+// close closes it, and removes one that is new and has got no line.
+func (h *history) close() {
+	if h.isNew && h.lock() == nil {
+		if info, err := h.file.Stat(); err == nil && info.Size() == 0 {
+			os.Remove(h.file.Name())
+		}
+	}
+	h.file.Close()
+}
+
+// append appends a line, in one write.
+func (h *history) append(line []byte) error {
+	if err := h.lock(); err != nil {
+		return fmt.Errorf("%s: %w", h.file.Name(), err)
+	}
+	defer func() { unix.Flock(int(h.file.Fd()), unix.LOCK_UN) }()
+	last := make([]byte, 1)
+	if size, err := h.file.Seek(0, io.SeekEnd); err == nil && size > 0 {
+		// An editor left the end of the last line away.
+		if _, err := h.file.ReadAt(last, size-1); err == nil && last[0] != '\n' {
+			line = append([]byte{'\n'}, line...)
+		}
+	}
+	_, err := h.file.Write(line)
+	return err
+}
+
+// lock locks the file that has the name. Where another check has removed the one that was opened, as its close does,
+// that is another, or a new one.
+func (h *history) lock() error {
+	for {
+		if err := unix.Flock(int(h.file.Fd()), unix.LOCK_EX); err != nil {
+			return err
+		}
+		ours, err := h.file.Stat()
+		if err != nil {
+			return err
+		}
+		named, err := os.Stat(h.file.Name())
+		if err == nil && os.SameFile(ours, named) {
+			return nil
+		}
+		f, err := os.OpenFile(h.file.Name(), os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o666)
+		if err != nil {
+			return err
+		}
+		h.file.Close()
+		h.file = f
+	}
+}
