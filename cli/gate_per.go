@@ -16,21 +16,33 @@ import (
 	"cg/work"
 )
 
+// metricFlag is that of --metric, "" for none.
+func metricFlag(c *cli.Context) (gate.Metric, error) {
+	metric := gate.Metric(c.String("metric"))
+	whole, unit := metric.Of()
+	switch {
+	case metric != "" && !slices.Contains(gate.Metrics(), string(whole)):
+		return "", fail(statusUsage, "--metric: %q is not known: %s", string(metric),
+			near.Or(string(whole), gate.Metrics(), "use "+strings.Join(gate.Metrics(), ", ")))
+	case unit == "" && strings.HasSuffix(string(metric), "/"), unit != "" && !whole.IsEnergy():
+		return "", fail(statusUsage, "--metric: %q is not known: for a unit of work use energy/NAME or cpu-energy/NAME",
+			string(metric))
+	}
+	return metric, nil
+}
+
 // metricOf reads --metric and --per.
 func (k *check) metricOf(c *cli.Context) error {
 	patterns, err := work.ParseAll(textsOf(c, "per"))
 	if err != nil {
 		return fail(statusUsage, "--per: %w", err)
 	}
-	metric := gate.Metric(c.String("metric"))
-	whole, unit := metric.Of()
+	metric, err := metricFlag(c)
+	if err != nil {
+		return err
+	}
+	_, unit := metric.Of()
 	switch {
-	case metric != "" && !slices.Contains(gate.Metrics(), string(whole)):
-		return fail(statusUsage, "--metric: %q is not known: %s", string(metric),
-			near.Or(string(whole), gate.Metrics(), "use "+strings.Join(gate.Metrics(), ", ")))
-	case unit == "" && strings.HasSuffix(string(metric), "/"), unit != "" && !whole.IsEnergy():
-		return fail(statusUsage, "--metric: %q is not known: for a unit of work use energy/NAME or cpu-energy/NAME",
-			string(metric))
 	case unit == "" && len(patterns) > 0:
 		return fail(statusUsage, "--per is for --metric energy/NAME: name the unit there, such as energy/%s",
 			patterns[0].Name)

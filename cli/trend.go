@@ -34,7 +34,8 @@ three commits apart. cg says with which commit a step came, and after which.
 Exit status: 0; 1 if a file cannot be read, or is no history; 2 usage.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "metric",
-				Usage: "show only series of `WHICH`: " + strings.Join(gate.Metrics(), ", ")},
+				Usage: "show only series of `WHICH`: " + strings.Join(gate.Metrics(), ", ") +
+					", or energy/NAME and cpu-energy/NAME of a unit of work"},
 			&cli.StringFlag{Name: "format", Aliases: []string{"f"},
 				Usage: "write in `FORMAT`, " + format.Alternatives(format.Of((*trend.Trend)(nil))) +
 					"; default: as the name of -o ends, else text"},
@@ -48,12 +49,13 @@ Exit status: 0; 1 if a file cannot be read, or is no history; 2 usage.`,
 }
 
 func runTrend(c *cli.Context) error {
-	names, metric := c.Args().Slice(), c.String("metric")
-	switch {
-	case len(names) == 0:
+	names := c.Args().Slice()
+	if len(names) == 0 {
 		return fail(statusUsage, "no history: cg trend FILE, as cg gate --history FILE makes it")
-	case metric != "" && !slices.Contains(gate.Metrics(), metric):
-		return fail(statusUsage, "--metric: %q is not known: use %s", metric, strings.Join(gate.Metrics(), ", "))
+	}
+	metric, err := metricFlag(c)
+	if err != nil {
+		return err
 	}
 	f, err := trendFormat(c)
 	if err != nil {
@@ -74,7 +76,7 @@ func runTrend(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	lines = slices.DeleteFunc(lines, func(l trend.Line) bool { return metric != "" && l.Metric != metric })
+	lines = slices.DeleteFunc(lines, func(l trend.Line) bool { return metric != "" && l.Metric != string(metric) })
 	if len(lines) == 0 && metric != "" {
 		return fail(statusFailure, "--metric: no check is of %s", metric)
 	}
