@@ -97,10 +97,19 @@ func LineOf(g *verdict.Check, processors int) (Line, error) {
 	return l, nil
 }
 
-// JSON is the line as it is kept, with its end.
+// longest is the length of a line of a history, in bytes. The arguments of a command have at most 6 MiB (execve(2)).
+const longest = 16 << 20
+
+var errLong = fmt.Errorf("no check of a history: it is longer than %d MiB", longest>>20)
+
+// JSON is the line as it is kept, with its end. One that Read would refuse is an error.
 func (l Line) JSON() ([]byte, error) {
 	b, err := json.Marshal(l)
-	return append(shown.JSON(b), '\n'), err
+	b = append(shown.JSON(b), '\n')
+	if err == nil && len(b) > longest {
+		err = errLong
+	}
+	return b, err
 }
 
 // ErrEmpty says that a history has no line.
@@ -109,11 +118,16 @@ var ErrEmpty = errors.New("it has no check yet: cg gate --history FILE adds one"
 // Read reads a history. A last line without an end that is no check was cut off while it was
 // written and does not count; cut says that there is one.
 func Read(r io.Reader) (lines []Line, cut bool, err error) {
-	in := bufio.NewReader(r)
+	line := &io.LimitedReader{R: r}
+	in := bufio.NewReader(line)
 	for n := 1; ; n++ {
+		line.N = longest
 		text, end := in.ReadBytes('\n')
-		if end != nil && end != io.EOF {
+		switch {
+		case end != nil && end != io.EOF:
 			return nil, false, end
+		case end == io.EOF && line.N == 0:
+			return nil, false, fmt.Errorf("line %d: %w", n, errLong)
 		}
 		if text = bytes.TrimSpace(text); len(text) > 0 {
 			l, err := decode(text)

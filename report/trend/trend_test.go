@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -204,9 +205,26 @@ func TestReadHistory(t *testing.T) {
 			t.Errorf("%s: %d lines, cut %v, %v", what, len(got), cut, err)
 		}
 	}
+	// A file without lines is not read whole.
+	rest := &io.LimitedReader{R: zeros{}, N: 1 << 40}
+	_, _, err := trend.Read(io.MultiReader(strings.NewReader(whole), rest))
+	if err == nil || err.Error() != "line 4: no check of a history: it is longer than 16 MiB" {
+		t.Error(err)
+	}
+	if read := 1<<40 - rest.N; read > 32<<20 {
+		t.Errorf("%d bytes of a line were read", read)
+	}
 	if _, err := trend.New(nil, ""); !errors.Is(err, trend.ErrEmpty) {
 		t.Error(err)
 	}
+}
+
+// zeros is as /dev/zero.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
 }
 
 func TestLineRefuses(t *testing.T) {
@@ -216,6 +234,10 @@ func TestLineRefuses(t *testing.T) {
 	}
 	if _, err := trend.LineOf(g, 1); err == nil || !strings.HasPrefix(err.Error(), "0 J is no cost that a history can keep") {
 		t.Error(err)
+	}
+	l := history(t, 1, stepped, func(l *trend.Line) { l.Command = []string{strings.Repeat("x", 16<<20)} })[0]
+	if _, err := l.JSON(); err == nil || !strings.HasSuffix(err.Error(), "longer than 16 MiB") {
+		t.Errorf("a line that no reader takes: %v", err)
 	}
 }
 
