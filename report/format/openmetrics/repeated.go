@@ -11,15 +11,26 @@ import (
 )
 
 // writeRepeated writes what repeated runs of commands come to, with the ends of the 95 % intervals. What is not
-// known has no line.
+// known has no line. A command that was given twice has its place among the commands as a label (number), so that
+// no series is there twice.
 func writeRepeated(w io.Writer, r *repeated.Result, _ format.Options) error {
 	var b strings.Builder
 	label := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+	var owns []string
+	times := map[string]int{}
+	for _, c := range r.All() {
+		own := fmt.Sprintf("command=\"%s\",kind=\"%s\"", label.Replace(shown.Line(c.Line())),
+			label.Replace(shown.Line(string(c.Backend.Kind))))
+		owns = append(owns, own)
+		times[own]++
+	}
 	family := func(metric, help string, of func(repeated.Command, func(labels string, v *float64))) {
 		fmt.Fprintf(&b, "# TYPE %s gauge\n# HELP %s %s\n", metric, metric, help)
-		for _, c := range r.All() {
-			own := fmt.Sprintf("command=\"%s\",kind=\"%s\"", label.Replace(shown.Line(c.Line())),
-				label.Replace(shown.Line(string(c.Backend.Kind))))
+		for i, c := range r.All() {
+			own := owns[i]
+			if times[own] > 1 {
+				own += fmt.Sprintf(`,number="%d"`, i+1)
+			}
 			of(c, func(labels string, v *float64) {
 				if v != nil {
 					fmt.Fprintf(&b, "%s{%s%s} %g\n", metric, own, labels, *v)
