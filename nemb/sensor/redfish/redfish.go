@@ -251,42 +251,61 @@ func (c *client) explain(err error) error {
 	return sensor.Fixable(fmt.Errorf("redfish: %w", err))
 }
 
+// optional is a property that has its zero value where a BMC leaves it out, or gives it another type than the
+// schema's: the rest of the resource counts all the same.
+type optional[T any] struct {
+	value T
+	wrong error // what is wrong with the type
+}
+
+func (o *optional[T]) UnmarshalJSON(text []byte) error {
+	var v T
+	if o.wrong = json.Unmarshal(text, &v); o.wrong == nil {
+		o.value = v
+	}
+	return nil
+}
+
 type link struct {
 	ID string `json:"@odata.id"`
 }
 
 // chassis is a resource Chassis (DSP2046).
 type chassis struct {
-	Links              struct{ ComputerSystems []link }
-	EnvironmentMetrics link
-	Power              link
+	Links              optional[struct{ ComputerSystems []json.RawMessage }]
+	EnvironmentMetrics optional[link]
+	Power              optional[link]
 }
 
 // shown is a reading with what a resource Sensor (DSP0268) tells of it: when the sensor was read, and how
 // often it is.
 type shown struct {
-	Reading         *float64
-	ReadingTime     string // by the BMC's clock, which may be wrong
-	SensingInterval string // PT1S
-	DataSourceURI   string `json:"DataSourceUri"` // the sensor, of an excerpt of one
+	Reading         optional[*float64]
+	ReadingTime     optional[string] // by the BMC's clock, which may be wrong
+	SensingInterval optional[string] // PT1S
+	DataSourceURI   optional[string] `json:"DataSourceUri"` // the sensor, of an excerpt of one
 }
 
 // environment is a resource EnvironmentMetrics. Its power is an excerpt, mostly without the time.
-type environment struct{ PowerWatts shown }
+type environment struct{ PowerWatts optional[shown] }
 
 // power is a resource Power, which EnvironmentMetrics has taken the place of.
 type power struct {
-	PowerControl []struct{ PowerConsumedWatts *float64 }
+	PowerControl []optional[struct{ PowerConsumedWatts optional[*float64] }]
 }
 
 // watts is the first of the power controls that has one: that of the whole chassis.
-func (p power) watts() shown {
+func (p power) watts() (s shown) {
 	for _, control := range p.PowerControl {
-		if control.PowerConsumedWatts != nil {
-			return shown{Reading: control.PowerConsumedWatts}
+		watts := control.value.PowerConsumedWatts
+		if watts.value != nil {
+			return shown{Reading: watts}
+		}
+		if watts.wrong != nil {
+			s.Reading = watts
 		}
 	}
-	return shown{}
+	return s
 }
 
 // meter is the power of one chassis.
@@ -309,7 +328,7 @@ const (
 
 // freshFor is how long one time may stand.
 func (s shown) freshFor() time.Duration {
-	text, ok := strings.CutPrefix(s.SensingInterval, "PT") // ISO 8601, as Redfish writes durations
+	text, ok := strings.CutPrefix(s.SensingInterval.value, "PT") // ISO 8601, as Redfish writes durations
 	every, err := time.ParseDuration(strings.ToLower(text))
 	if !ok || err != nil || every < 0 || every > time.Hour {
 		return freshFor
@@ -334,7 +353,7 @@ func (c *client) find(ctx context.Context) (*meter, error) {
 		switch {
 		case err != nil:
 			return nil, err
-		case m != nil && len(ch.Links.ComputerSystems) > 0:
+		case m != nil && len(ch.Links.value.ComputerSystems) > 0:
 			return m, nil
 		case m != nil && spare == nil:
 			spare = m
@@ -348,10 +367,13 @@ func (c *client) find(ctx context.Context) (*meter, error) {
 
 // ways are where a resource has a power.
 var ways = map[string]func(context.Context, *client, string) (shown, error){
-	"PowerWatts": func(ctx context.Context, c *client, path string) (shown, error) {
+	"PowerWatts": func(ctx context.Context, c *client, path string) (s shown, err error) {
 		var e environment
-		err := c.get(ctx, path, &e)
-		return e.PowerWatts, err
+		err = c.get(ctx, path, &e)
+		if s = e.PowerWatts.value; e.PowerWatts.wrong != nil {
+			s.Reading.wrong = e.PowerWatts.wrong
+		}
+		return s, err
 	},
 	"PowerConsumedWatts": func(ctx context.Context, c *client, path string) (shown, error) {
 		var p power
@@ -368,9 +390,15 @@ var ways = map[string]func(context.Context, *client, string) (shown, error){
 func (c *client) at(ctx context.Context, path, property string) (*meter, shown, error) {
 	way := ways[property]
 	m := &meter{path: path, property: property, now: checkpoint.Monotime, client: c,
-		read: func(ctx context.Context) (shown, error) { return way(ctx, c, path) }}
+		read: func(ctx context.Context) (shown, error) {
+			s, err := way(ctx, c, path)
+			if err == nil && s.Reading.wrong != nil {
+				err = fmt.Errorf("%s: %w: %w", path, errForm, s.Reading.wrong)
+			}
+			return s, err
+		}}
 	s, err := m.read(ctx)
-	if err != nil || s.Reading == nil {
+	if err != nil || s.Reading.value == nil {
 		return nil, s, err
 	}
 	return m, s, nil
@@ -381,7 +409,7 @@ func (c *client) meterOf(ctx context.Context, ch chassis) (*meter, error) {
 	for _, way := range []struct {
 		link     link
 		property string
-	}{{ch.EnvironmentMetrics, "PowerWatts"}, {ch.Power, "PowerConsumedWatts"}} {
+	}{{ch.EnvironmentMetrics.value, "PowerWatts"}, {ch.Power.value, "PowerConsumedWatts"}} {
 		if way.link.ID == "" {
 			continue
 		}
@@ -393,10 +421,10 @@ func (c *client) meterOf(ctx context.Context, ch chassis) (*meter, error) {
 		if err != nil {
 			return nil, err
 		}
-		if m != nil && now.ReadingTime == "" && now.DataSourceURI != "" {
+		if m != nil && now.ReadingTime.value == "" && now.DataSourceURI.value != "" {
 			// The sensor itself tells when it was read, on a BMC that has it.
-			own, of, err := c.at(ctx, now.DataSourceURI, "Reading")
-			if err == nil && own != nil && of.ReadingTime != "" {
+			own, of, err := c.at(ctx, now.DataSourceURI.value, "Reading")
+			if err == nil && own != nil && of.ReadingTime.value != "" {
 				return own, nil
 			}
 		}
@@ -421,18 +449,18 @@ func (m *meter) watts(ctx context.Context) (float64, error) {
 	switch {
 	case err != nil:
 		return 0, err
-	case s.Reading == nil:
+	case s.Reading.value == nil:
 		return 0, fmt.Errorf("%s: the BMC shows no %s now", m.path, m.property)
-	case !(*s.Reading >= 0 && *s.Reading <= mostWatts):
-		return 0, fmt.Errorf("%s: %s is %v: want a power", m.path, m.property, *s.Reading)
+	case !(*s.Reading.value >= 0 && *s.Reading.value <= mostWatts):
+		return 0, fmt.Errorf("%s: %s is %v: want a power", m.path, m.property, *s.Reading.value)
 	}
-	if s.ReadingTime != m.time {
-		m.time, m.since = s.ReadingTime, now
+	if read := s.ReadingTime.value; read != m.time {
+		m.time, m.since = read, now
 	} else if old := time.Duration(now - m.since); m.time != "" && old > s.freshFor() {
 		return 0, fmt.Errorf("%s: the BMC has not read its sensor for %v: its ReadingTime stays %.40q", m.path,
 			old.Round(time.Second), m.time)
 	}
-	return *s.Reading, nil
+	return *s.Reading.value, nil
 }
 
 // Close closes the connection.
