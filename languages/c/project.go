@@ -38,19 +38,33 @@ type project struct {
 	compiler string // of cg's flag, "" without one
 }
 
-// ownsProject reports whether a folder has a build of C or C++. A Makefile beside the build file of another
-// language starts that one's build.
+// ownsProject reports whether a folder has a build of C or C++. make starts the builds of other languages, too: a
+// Makefile counts where there are sources of C or C++, and no build file of another language.
 func ownsProject(folder string) bool {
-	for _, name := range []string{"pom.xml", "build.gradle", "build.gradle.kts", "build.xml"} {
-		if _, err := os.Stat(filepath.Join(folder, name)); err == nil {
-			return false
-		}
+	has := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(name string) bool {
+			_, err := os.Stat(filepath.Join(folder, name))
+			return err == nil
+		})
 	}
-	return slices.ContainsFunc([]string{"CMakeLists.txt", "meson.build", "configure", "configure.ac", "Makefile",
-		"makefile", "GNUmakefile"}, func(name string) bool {
-		_, err := os.Stat(filepath.Join(folder, name))
-		return err == nil
+	return has("CMakeLists.txt", "meson.build", "configure", "configure.ac") ||
+		has("Makefile", "makefile", "GNUmakefile") &&
+			!has("pom.xml", "build.gradle", "build.gradle.kts", "build.xml") && hasSources(folder)
+}
+
+// hasSources reports whether there is a source of C or C++ below a folder.
+func hasSources(folder string) (found bool) {
+	filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // what cannot be read is not built, either
+		}
+		isSource := func(l *dialect) bool { return l.isSource(d.Name()) }
+		if found = !d.IsDir() && slices.ContainsFunc(dialects, isSource); found {
+			return fs.SkipAll
+		}
+		return nil
 	})
+	return found
 }
 
 // checkProject refuses a project that cannot be built, or a build that cannot be started.

@@ -13,15 +13,23 @@ func TestOwnsProject(t *testing.T) {
 		want  bool
 	}{
 		{nil, false},
-		{[]string{"Makefile"}, true},
+		{[]string{"Makefile"}, false},
+		{[]string{"Makefile", "src/main.c"}, true},
+		{[]string{"GNUmakefile", "lib/a.cc", "src/A.java"}, true},
+		{[]string{"Makefile", "src/A.java"}, false},
 		{[]string{"meson.build"}, true},
-		{[]string{"Makefile", "pom.xml"}, false},
-		{[]string{"CMakeLists.txt", "build.gradle"}, false},
-		{[]string{"Makefile", "build.gradle.kts"}, false},
+		{[]string{"Makefile", "pom.xml", "src/main.c"}, false},
+		{[]string{"Makefile", "build.gradle.kts", "src/main.c"}, false},
+		{[]string{"CMakeLists.txt", "build.gradle"}, true},
+		{[]string{"configure.ac", "Makefile", "pom.xml"}, true},
 	} {
 		folder := t.TempDir()
 		for _, name := range tt.files {
-			if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
+			path := filepath.Join(folder, name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
