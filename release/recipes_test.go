@@ -54,6 +54,24 @@ func under(t *testing.T, dir string) (names []string) {
 	return names
 }
 
+// readable lists the folders below one, and tells what others may not read there.
+func readable(t *testing.T, dir string) (folders []string) {
+	t.Helper()
+	for _, name := range under(t, dir) {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.IsDir() {
+			folders = append(folders, filepath.Join(dir, name))
+		}
+		if name != "" && info.Mode().Perm()&0o044 != 0o044 {
+			t.Errorf("%s has mode %v", name, info.Mode())
+		}
+	}
+	return folders
+}
+
 // The script installs what was released and removes what it installed. It refuses what is not
 // that, what is not cg, and where it cannot write.
 func TestInstall(t *testing.T) {
@@ -64,7 +82,8 @@ func TestInstall(t *testing.T) {
 		t.Fatal(archive, err)
 	}
 	run := func(shell, prefix, url string, args ...string) (string, error) {
-		cmd := exec.Command(shell, append([]string{filepath.Join(dir, "install.sh")}, args...)...)
+		// Who installs may hide new files from others: cg is for all users.
+		cmd := exec.Command("sh", append([]string{"-c", `umask 077; exec "$@"`, "sh", shell, filepath.Join(dir, "install.sh")}, args...)...)
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "PREFIX=" + prefix, "CG_URL=" + url, "TMPDIR=" + t.TempDir(), "HOME=/nonesuch"}
 		out, err := cmd.CombinedOutput()
 		if left := under(t, strings.TrimPrefix(cmd.Env[3], "TMPDIR=")); len(left) != 1 {
@@ -92,12 +111,26 @@ func TestInstall(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(prefix, "share/man/man1/cg.1")); err != nil {
 			t.Error(err)
 		}
-		if out, err := run(shell, prefix, "", "--uninstall"); err != nil {
+		folders := readable(t, prefix)
+		removed := func(before []string) {
+			t.Helper()
+			if out, err := run(shell, prefix, "", "--uninstall"); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if after := under(t, prefix); !slices.Equal(before, after) {
+				t.Errorf("%s: %v was there, and after the removal %v", shell, before, after)
+			}
+		}
+		removed(before)
+		// Folders that were there stay, and nothing else.
+		for _, d := range folders {
+			os.MkdirAll(d, 0o755)
+		}
+		before = under(t, prefix)
+		if out, err := run(shell, prefix, "file://"+dir); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		if after := under(t, prefix); !slices.Equal(before, after) {
-			t.Errorf("%s: %v was there, and after the removal %v", shell, before, after)
-		}
+		removed(before)
 	}
 	another := t.TempDir()
 	os.Mkdir(filepath.Join(another, "bin"), 0o755)
@@ -114,6 +147,7 @@ func TestInstall(t *testing.T) {
 		{"a damaged archive", t.TempDir(), "file://" + damaged, "", "is not what was released"},
 		{"no archive", t.TempDir(), "file://" + t.TempDir(), "", "cannot be fetched"},
 		{"an address that is not checked", t.TempDir(), "http://example.org", "", "use https:// or file://"},
+		{"another host behind this one's name", t.TempDir(), "http://127.0.0.1:80@example.org", "", "it names a user"},
 		{"another program", another, "file://" + dir, "", "is another program: move it away"},
 		{"a file", file, "file://" + dir, "", "cannot be written"},
 		{"a relative prefix", "here", "file://" + dir, "", "name the folder from / on"},

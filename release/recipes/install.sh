@@ -4,9 +4,10 @@
 #	sh install.sh [--uninstall]
 #
 # PREFIX is the folder below which bin and share are: /usr/local for root, else ~/.local. CG_URL is
-# the address of a folder with the archive (https:// or file://), in place of the release's. The
-# archive's checksum is in this script. It asks for no password and gives cg no right.
+# the address of a folder with the archive (https://, file:// or http://127.0.0.1:PORT), in place of
+# the release's. The archive's checksum is in this script. It asks for no password and gives cg no right.
 set -eu
+umask 022 # all users may run what root installs
 version={{.Version}}
 url=${CG_URL:-{{.Downloads}}}
 work=
@@ -33,13 +34,10 @@ uninstall() {
     case $name in /* | ../* | */../*) fault "$list: $name is no file of cg: nothing more is removed" ;; esac
     rm -f "$PREFIX/$name"
   done <"$list"
-  if [ -f "$list.folders" ]; then # those that it made; another's files keep one
-    sort -r "$list.folders" >"$list.reversed"
-    rm -f "$list" "$list.folders"
-    folders=$(cat "$list.reversed")
-    rm -f "$list.reversed"
-    for d in $folders; do rmdir "$PREFIX/$d" 2>/dev/null || true; done
-  fi
+  folders=
+  [ ! -f "$list.folders" ] || folders=$(sort -r "$list.folders") # those that it made; another's files keep one
+  rm -f "$list" "$list.folders"
+  for d in $folders; do rmdir "$PREFIX/$d" 2>/dev/null || true; done
   printf 'cg is removed from %s\n' "$PREFIX"
 }
 case ${1:-} in
@@ -75,6 +73,7 @@ mkdir -p "$PREFIX" 2>/dev/null && [ -w "$PREFIX" ] || fault "$PREFIX cannot be w
 work=$(mktemp -d)
 get() {
   case $url in
+    http://*@*) fault "CG_URL=$url: it names a user, and so another host: use https:// or file://" ;;
     file://*) cp "${url#file://}/$1" "$2" ;;
     https://* | http://127.0.0.1:*)
       if command -v curl >/dev/null; then
