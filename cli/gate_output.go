@@ -84,7 +84,11 @@ func writeGate(c *cli.Context, outs map[string]*output, g *verdict.Check) error 
 			failed = append(failed, fmt.Errorf("--%s: %w", flag, err))
 		}
 	}
-	if reportsTo(c.String("output")) {
+	at := c.String("output")
+	if jsonOnStdout(c) {
+		at = "-"
+	}
+	if reportsTo(at) {
 		shown.Fprintf(os.Stderr, "%s", laid)
 	}
 	if os.Getenv("GITHUB_ACTIONS") == "true" {
