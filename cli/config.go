@@ -204,18 +204,17 @@ func userFile() (string, error) {
 }
 
 // settingsFiles are those that are there, the stronger first. A project's file
-// that belongs to somebody else is left alone: it can name what is run.
-func settingsFiles(chosen string) ([]string, error) {
+// that belongs to somebody else is left alone: it can name what is run. It is refused, "" for none.
+func settingsFiles(chosen string) (files []string, refused string, err error) {
 	if chosen != "" {
-		return []string{chosen}, nil
+		return []string{chosen}, "", nil
 	}
-	var files []string
 	if dir, err := os.Getwd(); err == nil {
 		for {
 			path := filepath.Join(dir, projectFile)
 			if info, err := os.Stat(path); err == nil && !info.IsDir() {
 				if stat, ok := info.Sys().(*syscall.Stat_t); ok && !mine(int(stat.Uid)) {
-					warnf("%s belongs to another user and is not read", path)
+					refused = path
 				} else {
 					files = append(files, path)
 				}
@@ -231,10 +230,17 @@ func settingsFiles(chosen string) ([]string, error) {
 		if _, err := os.Stat(user); err == nil {
 			files = append(files, user)
 		} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
-			return nil, err
+			return nil, "", err
 		}
 	}
-	return files, nil
+	return files, refused, nil
+}
+
+// warnRefused tells of a file that settingsFiles has refused.
+func warnRefused(path string) {
+	if path != "" {
+		warnf("%s belongs to another user and is not read", path)
+	}
 }
 
 // mine tells whether a file's owner is the user, who may be root for a while.
@@ -307,7 +313,7 @@ func settingsFlag() cli.Flag {
 // applySettings gives flags that are not on the command line the values that a command's
 // settings have for them.
 func applySettings(c *cli.Context, command string) error {
-	files, err := settingsFiles(c.String("config"))
+	files, refused, err := settingsFiles(c.String("config"))
 	var all []config.Settings
 	if err == nil {
 		all, err = layers(files, keys(commands()))
@@ -350,6 +356,13 @@ func applySettings(c *cli.Context, command string) error {
 		}
 		c.App.Metadata["from settings: "+name] = true
 	}
+	if refused == "" {
+		return nil
+	}
+	if err := setLoudness(c); err != nil { // how much is said is a setting, too
+		return err
+	}
+	warnRefused(refused)
 	return nil
 }
 
@@ -414,10 +427,11 @@ func runConfig(c *cli.Context) error {
 	if ways > 1 || c.NArg() > 1 || c.Args().Present() && !c.Bool("validate") {
 		return fail(statusUsage, "config: use one of --show, --edit, --reset, --validate [FILE]")
 	}
-	files, err := settingsFiles(cmp.Or(c.Args().First(), os.Getenv("CG_CONFIG")))
+	files, refused, err := settingsFiles(cmp.Or(c.Args().First(), os.Getenv("CG_CONFIG")))
 	if err != nil {
 		return fail(statusFailure, "%w", err)
 	}
+	warnRefused(refused)
 	user, err := userFile()
 	if err != nil && !c.Bool("validate") {
 		return fail(statusFailure, "no place for settings: %w", err)

@@ -15,7 +15,7 @@ import (
 // limits takes the budgets and thresholds.
 func (k *check) limits(c *cli.Context) error {
 	k.plan.Budgets, k.plan.Thresholds = map[string]float64{}, map[string]float64{}
-	files, err := settingsFiles(c.String("config"))
+	files, _, err := settingsFiles(c.String("config"))
 	var all []config.Settings
 	if err == nil {
 		all, err = layers(files, keys(commands()))

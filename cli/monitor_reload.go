@@ -50,7 +50,7 @@ func (o *monitorOutputs) reload(c *cli.Context, session *monitor.Session) {
 }
 
 func (o *monitorOutputs) reloaded(c *cli.Context, session *monitor.Session) error {
-	files, err := settingsFiles(c.String("config"))
+	files, _, err := settingsFiles(c.String("config"))
 	var layered []config.Settings
 	if err == nil {
 		layered, err = layers(files, keys(commands()))

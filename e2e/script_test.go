@@ -177,12 +177,17 @@ func TestScripts(t *testing.T) {
 		// [long]: tests that take long run, too: without -short.
 		// [java22]: there is a JDK of that release or a later one, at $NEW_JDK.
 		// [perf]: the processor counts instructions.
+		// [others]: files can be given to other users, which takes root.
 		Condition: func(c string) (bool, error) {
 			switch c {
 			case "perf":
 				return account.NewInstructions() != nil, nil
 			case "long":
 				return !testing.Short(), nil
+			case "others":
+				name := filepath.Join(t.TempDir(), "file")
+				err := os.WriteFile(name, nil, 0o600)
+				return err == nil && os.Chown(name, 54321, -1) == nil, err
 			}
 			release, is := strings.CutPrefix(c, "java")
 			want, err := strconv.Atoi(release)
