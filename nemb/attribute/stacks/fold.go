@@ -62,13 +62,18 @@ func (st *Stacks) fold(t *Thread, words []checkpoint.Word, at, until checkpoint.
 	nodes := st.nodes
 	era := at.Era()
 	taken := len(words)
+	t.behind = -1
 	cost, spent := int64(t.cost), uint64(0)
 
 	for i, w := range words {
 		at := era | w.Low()
 		if at < last {
 			if at, era = w.TickAfter(last, era); at < last {
-				st.Stats.Backwards++
+				if last >= until {
+					taken = i
+					break
+				}
+				st.noteBehind(t, at, i)
 				at = last
 			}
 		}
@@ -114,6 +119,9 @@ func (st *Stacks) fold(t *Thread, words []checkpoint.Word, at, until checkpoint.
 		}
 	}
 	t.stack, t.top, t.last = stack, top, last
+	if taken > 0 && t.behind != taken-1 {
+		t.stamp = last
+	}
 	st.Stats.Events += uint64(taken)
 	if over := spent - st.flush(t); over > 0 {
 		st.chargeCheckpoints(t, over)
@@ -122,6 +130,18 @@ func (st *Stacks) fold(t *Thread, words []checkpoint.Word, at, until checkpoint.
 		t.pending = st.combine(t.pending)
 	}
 	return taken
+}
+
+// noteBehind notes a word that is before its thread's time, and its place among those that are folded. That time
+// may be of a word that was ahead, or the end of a window whose words came late: what ran backwards is only a word
+// that is before the word before it.
+//
+//go:noinline
+func (st *Stacks) noteBehind(t *Thread, at checkpoint.Tick, i int) {
+	if t.behind != i-1 || at < t.stamp {
+		st.Stats.Backwards++
+	}
+	t.stamp, t.behind = at, i
 }
 
 // foldRare folds a word that neither enters a site nor leaves the innermost

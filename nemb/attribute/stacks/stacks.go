@@ -64,7 +64,7 @@ type Stats struct {
 	Events    uint64 // words folded
 	Unwound   uint64 // frames that ended with an outer one
 	Closed    uint64 // suspended frames that ended without coming back
-	Backwards uint64 // words whose time ran backwards; taken as no time
+	Backwards uint64 // words whose tick is before that of their thread's word before
 	Lost      uint64 // events that writers report as lost
 	OpenAtEnd uint64 // frames open when their thread or the run ended
 	Threads   int

@@ -253,3 +253,53 @@ func TestSumsOfStrands(t *testing.T) {
 		t.Errorf("%d trees are kept", len(st.sums.trees))
 	}
 }
+
+// Only a word whose tick is before that of its thread's word before ran backwards: not what follows one that was
+// ahead, and not what is read after the end of its window.
+func TestBackwards(t *testing.T) {
+	const end = 0 // in place of a word: a window ends at tick 500
+	for what, c := range map[string]struct {
+		ticks [][]checkpoint.Tick // of runs
+		want  uint64
+	}{
+		"forward":                {[][]checkpoint.Tick{{10, 20, 20}, {30, 40}}, 0},
+		"one is ahead":           {[][]checkpoint.Tick{{10, 900, 30, 40, 50}, {60, 70, 910}}, 1},
+		"the last is ahead":      {[][]checkpoint.Tick{{10, 900}, {30, 40, 50}}, 1},
+		"two are behind":         {[][]checkpoint.Tick{{10, 30, 20, 40, 35}, {50}}, 2},
+		"down and down":          {[][]checkpoint.Tick{{90, 80, 70}, {60, 65}}, 3},
+		"late":                   {[][]checkpoint.Tick{{10, 20}, {end}, {30, 40, 50}, {60}}, 0},
+		"late, and behind":       {[][]checkpoint.Tick{{10, 20}, {end}, {15, 40, 50}, {45}}, 2},
+		"ahead of a window":      {[][]checkpoint.Tick{{10, 900, 30}, {40}, {end}, {50, 60}}, 1},
+		"over the end of an era": {[][]checkpoint.Tick{{1<<40 - 5, 1<<40 + 5}, {1<<40 + 6, 1<<40 + 3}}, 1},
+	} {
+		for _, strands := range []bool{false, true} {
+			st := New()
+			r := checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Start: 1, Strands: strands}
+			var all []checkpoint.Word
+			fold := func(until checkpoint.Tick) {
+				r.Words = all
+				n := st.Fold(r, 1<<41, until)
+				st.Merge()
+				all, r.First = all[n:], false
+			}
+			for _, run := range c.ticks {
+				if run[0] == end {
+					st.Charge(500, nobody)
+					st.EndWindow()
+					continue
+				}
+				for i, at := range run {
+					if strands && i == 0 {
+						all = append(all, word(at, checkpoint.Strand, 7))
+					}
+					all = append(all, word(at, checkpoint.Enter, 1), word(at, checkpoint.Exit, 1))
+				}
+				fold(500) // what is ahead is not taken, nor what follows it
+				fold(1 << 42)
+			}
+			if got := st.Stats.Backwards; got != c.want || len(all) > 0 {
+				t.Errorf("%s, strands %v: %d, want %d; %d words are left", what, strands, got, c.want, len(all))
+			}
+		}
+	}
+}

@@ -14,8 +14,10 @@ type Thread struct {
 	ID      checkpoint.Thread
 	start   checkpoint.Tick // of the chunk in which it began
 	top     paths.Call
-	stack   []paths.Call // the frames below top
-	last    checkpoint.Tick
+	stack   []paths.Call    // the frames below top
+	last    checkpoint.Tick // up to which its time is charged
+	stamp   checkpoint.Tick // of its last word, between two folds; in one of the last that was before last
+	behind  int             // the place of that one in the fold, -1 for none
 	pending []paths.Part
 	forks   []fork
 	ended   bool
@@ -121,7 +123,7 @@ func (st *Stacks) thread(r checkpoint.Run) *Thread {
 	case r.First && t.start != r.Start: // exec, or the ids were given out again
 		st.abandon(t)
 		t.start, t.ended, t.forks = r.Start, false, nil
-		t.last, t.gone = r.Start, false
+		t.last, t.stamp, t.gone = r.Start, 0, false
 		st.inherit(t, r)
 		st.follow(t, r)
 	case r.Lost > 0 && t.start != r.Start:
