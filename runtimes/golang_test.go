@@ -152,6 +152,7 @@ type goOutcome struct {
 	strands        map[strand][]goEvent // in the order of time
 	threads        map[checkpoint.Thread]bool
 	left           int                          // words that say that a thread leaves its goroutine
+	backwards      int                          // words whose tick is before that of their thread's word before
 	added          map[checkpoint.SiteID]uint64 // calls that the program has added up
 }
 
@@ -176,6 +177,7 @@ func goRun(t testing.TB, k goKind, prepare func(*checkpoint.Channel), args ...st
 	o := goOutcome{strands: map[strand][]goEvent{}, threads: map[checkpoint.Thread]bool{},
 		added: map[checkpoint.SiteID]uint64{}}
 	on := map[checkpoint.Thread]strand{}
+	last := map[checkpoint.Thread]checkpoint.Tick{}
 	images := map[uint32]uint32{}
 	fold := func(r checkpoint.Run) int {
 		if r.Tally != nil {
@@ -198,11 +200,16 @@ func goRun(t testing.TB, k goKind, prepare func(*checkpoint.Channel), args ...st
 		}
 		if r.First {
 			delete(on, r.Thread)
+			last[r.Thread] = r.Start
 		}
 		for i := 0; i < len(r.Words); i++ {
 			w := r.Words[i]
 			kind, site := w.Kind(), w.Site()
 			at := w.Tick(channel.Clock().Now() + 1<<16)
+			if at < last[r.Thread] {
+				o.backwards++
+			}
+			last[r.Thread] = at
 			if kind == checkpoint.Strand {
 				var rest checkpoint.Word
 				if w.IsWide() {
@@ -337,6 +344,9 @@ func (o goOutcome) quiet(t *testing.T, stdout string, status int) {
 	if o.lost != 0 {
 		t.Errorf("%d events lost", o.lost)
 	}
+	if o.backwards != 0 {
+		t.Errorf("the ticks of %d words ran backwards", o.backwards)
+	}
 }
 
 // What each program tells: the calls of its sites, and the frames that it
@@ -407,6 +417,22 @@ func TestGoMigration(t *testing.T) {
 			t.Errorf("%d departures told of %d", o.left, moved)
 		}
 	})
+}
+
+// 256 goroutines on 64 processors and more threads: the ticks of no thread run backwards.
+func TestGoCrowd(t *testing.T) { goEach(t, goCrowd) }
+
+func goCrowd(t *testing.T, k goKind) {
+	per := 2000
+	if k.portable {
+		per = 200
+	}
+	o := goRun(t, k, nil, "crowd", fmt.Sprint(per))
+	o.quiet(t, "", 0)
+	if open := o.nested(t); open != 0 || len(o.strands) < 257 {
+		t.Errorf("%d frames are open, %d goroutines", open, len(o.strands))
+	}
+	t.Logf("%d goroutines on %d threads", len(o.strands), len(o.threads))
 }
 
 // The probe lets this toolchain through, keeps what it found, and falls back in
@@ -728,6 +754,7 @@ func TestGoBuilds(t *testing.T) {
 				}
 			}
 			if strings.HasPrefix(k.name, "race") {
+				goCrowd(t, k)
 				// What has no order but that of its checkpoints is a race.
 				if o := goRun(t, k, nil, "race"); o.status != 66 || !strings.Contains(o.stderr, "DATA RACE") {
 					t.Errorf("status %d: %s", o.status, o.stderr)

@@ -33,7 +33,7 @@ var programs = map[string]func(int){}
 
 func init() {
 	for name, f := range map[string]func(int){
-		"counts": counts, "migrate": migrate, "blocked": blocked, "many": many, "panic": panics, "goexit": goexit,
+		"counts": counts, "migrate": migrate, "crowd": crowd, "blocked": blocked, "many": many, "panic": panics, "goexit": goexit,
 		"ready": ready, "child": child, "exec": execs, "pull": pull, "locked": locked, "spin": spin, "unknown": unknown,
 		"race": race, "overload": overload, "threads": threads, "fib": fibs, "deep": deep, "range": ranges,
 		"fibs": fibAll, "mixed": mixed, "turn": turn, "long": long, "busy": busy, "stack": stacks,
@@ -91,13 +91,31 @@ func step(depth int, c chan int) int {
 }
 
 // migrate runs 64 goroutines that go from thread to thread, n events each.
-func migrate(n int) {
-	runtime.GOMAXPROCS(4)
+func migrate(n int) { moving(64, 4, func(int) {}, n) }
+
+// crowd runs 256 goroutines on 64 processors, n events each. They also lose their processors in system calls, and
+// keep threads for themselves.
+func crowd(n int) {
+	moving(256, 64, func(i int) {
+		switch i % 64 {
+		case 0:
+			syscall.Nanosleep(&syscall.Timespec{Nsec: 1000}, nil)
+		case 8:
+			runtime.LockOSThread()
+		case 16:
+			runtime.UnlockOSThread()
+		}
+	}, n)
+}
+
+func moving(goroutines, processors int, disturb func(i int), n int) {
+	runtime.GOMAXPROCS(processors)
 	c := make(chan int)
 	var wg sync.WaitGroup
-	for g := range 64 {
+	for g := range goroutines {
 		wg.Go(func() {
 			for i := 0; i < n; {
+				disturb(g + i)
 				depth := (g + i) % 9
 				step(depth, c)
 				i += 2 * (depth + 1)
