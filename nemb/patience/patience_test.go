@@ -45,3 +45,47 @@ func TestDesk(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A call has longer on a machine that runs others, but not for ever; one that hangs beside an idle processor has
+// the limit.
+func TestWithinOnLoadedMachine(t *testing.T) {
+	was := queued
+	defer func() { queued = was }()
+	const limit = 100 * time.Millisecond
+	for what, c := range map[string]struct {
+		part  float64 // of the time for which the threads are ready and do not run
+		after int     // the question, how long they were, at which the call comes back; 0 is never
+		want  bool
+	}{
+		"runs late":           {1, 2, true},
+		"hangs":               {0, 0, false},
+		"hangs beside others": {1, 0, false},
+	} {
+		begun, asked, back := time.Now(), 0, make(chan struct{})
+		queued = func() time.Duration {
+			if asked++; c.after > 0 && asked == c.after+1 { // the first is before the call
+				close(back)
+			}
+			return time.Duration(c.part * float64(time.Since(begun)))
+		}
+		came := make(chan int, 1)
+		_, ok := Within(limit, func() int { <-back; return 7 }, func(n int) { came <- n })
+		if ok != c.want {
+			t.Errorf("%s: it came back in time: %v, want %v", what, ok, c.want)
+		}
+		if !ok {
+			close(back)
+			if n := <-came; n != 7 {
+				t.Errorf("%s: it gave %d at last", what, n)
+			}
+		}
+	}
+}
+
+func TestQueued(t *testing.T) {
+	for text, want := range map[string]time.Duration{"15203 4711 9\n": 4711, "": 0, "1\n": 0, "1 x 2\n": 0} {
+		if got := queuedOf(text); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}
