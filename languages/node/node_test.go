@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"cg/checkpoint"
+	"cg/languages/languagetest"
 )
 
 const casesDir = "../../testdata/programs/javascript/cases"
@@ -215,6 +216,56 @@ func TestCoarse(t *testing.T) {
 			if want := map[string]int{script: 1, "main": 1}; got.Status != 0 || !maps.Equal(got.enters(), want) {
 				t.Errorf("%s: %v, want %v\n%s", name, got.enters(), want, got.Stderr)
 			}
+		}
+	}
+}
+
+// TestTypeScript: what strips types leaves lines and columns, so functions are those of the file.
+func TestTypeScript(t *testing.T) {
+	node := newestNode()
+	if node == "" {
+		languagetest.Missing(t, "no Node that strips types: CG_VIEWERS names none")
+	}
+	const text = "interface P { x: number }\nclass Q<T extends P> { p: T; constructor(p: T) { this.p = p }\n  get(): number { return this.p.x } }\n" +
+		"const f = (a: number): number => a * 2\nconsole.log(new Q({ x: 3 }).get(), f(2), new Error('e').stack!.split('\\n')[1].split('/').pop())\n"
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"main.cts": text, "main.mts": "export {}\n" + text})
+	for _, script := range []string{"main.cts", "main.mts"} {
+		got := measured(t, dir, node, []string{script})
+		same(t, execute(t, dir, nil, node, script), got)
+		want := map[string]int{script: 1, "Q.constructor": 1, "Q.get": 1, "f": 1}
+		if !maps.Equal(got.enters(), want) {
+			t.Errorf("%s: %v, want %v", script, got.enters(), want)
+		}
+	}
+}
+
+// TestTransformed: programs that change the texts of modules themselves, before and behind cg.
+func TestTransformed(t *testing.T) {
+	dir := t.TempDir()
+	const text = "function f() { return NAME }\nconsole.log(f())\n"
+	writeFiles(t, dir, map[string]string{
+		"require.cjs": "const { _extensions } = require('node:module')\nconst load = _extensions['.js']\n" +
+			"_extensions['.js'] = (m, file) => { const { _compile } = m; m._compile = function (text, ...rest) { return _compile.call(this, text.replace('NAME', '\"required\"'), ...rest) }; return load(m, file) }\n",
+		"hooks.mjs":    "export async function load(url, context, next) { const r = await next(url, context); return r.format === 'module' ? { ...r, source: String(r.source).replace('NAME', '\"hooked\"') } : r }\n",
+		"register.mjs": "import { register } from 'node:module'\nregister('./hooks.mjs', import.meta.url)\n",
+		"main.js":      text,
+		"main.mjs":     "export {}\n" + text,
+		"mapped.js":    "process.setSourceMapsEnabled(true)\nrequire('./made')\n",
+		"made.js":      "function f() { return 1 }\nf()\n//# sourceMappingURL=data:application/json;base64,e30=\n",
+	})
+	for _, node := range nodes(t) {
+		for _, args := range [][]string{{"--require", "./require.cjs", "main.js"}, {"--import", "./register.mjs", "main.mjs"}} {
+			got := measured(t, dir, node, args)
+			same(t, execute(t, dir, nil, append([]string{node}, args...)...), got)
+			if got.enters()["f"] != 1 {
+				t.Errorf("%s %v: calls %v", majorOf(t, node), args, got.enters())
+			}
+		}
+		got := measured(t, dir, node, []string{"mapped.js"})
+		same(t, execute(t, dir, nil, node, "mapped.js"), got)
+		if len(got.Skipped) != 1 || !strings.Contains(got.Skipped[0].Reason, "source map") {
+			t.Errorf("%s: skipped %v", majorOf(t, node), got.Skipped)
 		}
 	}
 }

@@ -100,10 +100,10 @@ func (r ran) enters() map[string]int {
 	return calls
 }
 
-// execute runs a command, which has a minute.
+// execute runs a command, which has five minutes: machines are busy at times.
 func execute(t testing.TB, dir string, env []string, args ...string) ran {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	var out, errs bytes.Buffer

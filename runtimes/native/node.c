@@ -172,9 +172,8 @@ __attribute__((visibility("default"))) Value napi_register_module_v1(Env env, Va
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
 		if (!napi_create_function(env, functions[i].name, strlen(functions[i].name), functions[i].function, NULL, &v))
 			napi_set_named_property(env, exports, functions[i].name, v);
-	/* The thread's JavaScript keeps it as long as it can call event. What loads the addon once more in a
-	 * thread, as hooks do, only asks. */
-	if (!box && !napi_create_arraybuffer(env, sizeof *box, (void **)&box, &v))
+	/* The thread's JavaScript keeps it as long as it can call event. */
+	if (!napi_create_arraybuffer(env, sizeof *box, (void **)&box, &v))
 		napi_set_named_property(env, exports, "box", v);
 	return exports;
 }

@@ -8,8 +8,13 @@ const native = { exports: {} };
 
 /** Opens the channel, and makes the checkpoints: "" or why that is not possible. */
 function begin(run) {
-  const why = connect(run);
-  if (why) return why;
+  try {
+    process.dlopen(native, run.native);
+  } catch (e) {
+    return 'Node does not load the addon: ' + e.message;
+  }
+  const error = native.exports.open(run.channel);
+  if (error) return 'the channel cannot be opened: error ' + error;
   const box = new Uint32Array(native.exports.box);
   const { event } = native.exports;
   define('cg$e', (site) => { box[0] = site; event(); });
@@ -18,17 +23,6 @@ function begin(run) {
   define('cg$s', (site, value) => { box[0] = SUSPEND | site; event(); return value; });
   define('cg$r', (site, value) => { box[0] = RESUME | site; event(); return value; });
   return '';
-}
-
-/** Opens the channel, for requests: "" or why that is not possible. */
-function connect(run) {
-  try {
-    process.dlopen(native, run.native);
-  } catch (e) {
-    return 'Node does not load the addon: ' + e.message;
-  }
-  const error = native.exports.open(run.channel);
-  return error ? 'the channel cannot be opened: error ' + error : '';
 }
 
 function define(name, value) {
@@ -46,4 +40,4 @@ function ask(run, operation, parts) {
   return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
 }
 
-module.exports = { begin, connect, ask };
+module.exports = { begin, ask };

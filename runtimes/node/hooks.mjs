@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module';
 
 const require = createRequire(import.meta.url);
-const { connect } = require('./checkpoints.cjs');
+const { begin } = require('./checkpoints.cjs');
 const { sendTo } = require('./rewriting.cjs');
 const { loaded } = require('./loading.cjs');
 
@@ -11,7 +11,7 @@ let run, main, works;
 export function initialize(data) {
   ({ run, main } = data);
   sendTo(data.port);
-  works = connect(run) === '';
+  works = 'cg$e' in globalThis || begin(run) === ''; // the program's own hooks run here, too
 }
 
 export async function load(url, context, nextLoad) {

@@ -3,7 +3,10 @@
 // the run; without one it does nothing. What fails leaves the program as it is, and is told to cg.
 'use strict';
 
-if (!('cg$e' in globalThis)) {
+const { isMainThread, parentPort } = require('node:worker_threads');
+
+// Node's own thread for hooks is no worker of the program's; hooks.mjs runs there.
+if ((isMainThread || parentPort) && !('cg$e' in globalThis)) {
   const run = require('./run.cjs').read();
   if (run) {
     const why = require('./checkpoints.cjs').begin(run);

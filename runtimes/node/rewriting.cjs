@@ -24,6 +24,9 @@ function textOf(file) {
   return texts.get(file);
 }
 
+// Of a text that something has made (tsx): its map has columns, of a single line at times.
+const INLINE_MAP = '//# sourceMappingURL=data:';
+
 /** Whether a file belongs to the program: it is no package that was installed. */
 function isOwn(file) {
   return !file.includes('/node_modules/') && !file.includes('/.yarn/') && !file.includes('/.pnp.');
@@ -33,6 +36,10 @@ function isOwn(file) {
 function rewritten(run, source, file, entry) {
   const own = isOwn(file);
   if (file[0] !== '/' || file.startsWith(__dirname) || (!own && !run.foreign) || (run.entry && !entry)) return source;
+  if (process.sourceMapsEnabled && source.includes(INLINE_MAP)) {
+    ask(run, 'skip', ['', file, 'not instrumented: it was made from another text, and its source map is in use']);
+    return source;
+  }
   const answer = ask(run, 'rewrite', [entry ? '1' : '0', file, own ? '1' : '0', source]);
   if (!answer || answer[0] !== 'ok' || !answer[1]) return source;
   if (to) to.postMessage([file, answer[1]]);

@@ -25,7 +25,6 @@ function keepTexts() {
 
 /** Stacks have the columns of the user's files, and no frames of cg's. */
 function keepStacks() {
-  if (process.execArgv.includes('--enable-source-maps')) return; // which does that in its own way
   const before = Error.prepareStackTrace;
   const { prepareStackTrace } = {
     prepareStackTrace(error, trace) {
@@ -40,7 +39,16 @@ function keepStacks() {
       return frames.length === 0 ? head : head + '\n    at ' + frames.join('\n    at ');
     },
   };
-  Object.defineProperty(Error, 'prepareStackTrace', { value: prepareStackTrace, writable: true, configurable: true });
+  // Where source maps are enabled, Node makes stacks in its own way, unless the program has set this.
+  let theirs, isTheirs = false;
+  Object.defineProperty(Error, 'prepareStackTrace', {
+    get: () => (isTheirs ? theirs : process.sourceMapsEnabled ? before : prepareStackTrace),
+    set(value) {
+      theirs = value;
+      isTheirs = value !== prepareStackTrace;
+    },
+    configurable: true,
+  });
 }
 
 /** A frame as V8 writes it, with the column that it has in the user's file. */
