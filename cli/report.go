@@ -19,6 +19,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/footprint"
 	"cg/report"
 	"cg/report/cluster"
 	"cg/report/compare"
@@ -77,6 +78,9 @@ Exit status: 0; 1 if a run cannot be read or written down; 2 usage.`,
 				"--keep-source has its own"},
 			&cli.BoolFlag{Name: "open",
 				Usage: "show a page in the browser; without -o in a temporary file, which stays"},
+			&cli.BoolFlag{Name: "watch",
+				Usage: "show the run again whenever it is saved anew, until Ctrl-C, or until all ranks of a job have " +
+					"ended; with -o, write the file anew"},
 			&cli.BoolFlag{Name: "verbose", Usage: "show every function, test, skipped file and warning"},
 		}, slices.Concat(footprintFlags(), traceFlags(), choiceFlags())...),
 		Action: runReport,
@@ -162,6 +166,15 @@ func runReport(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.Bool("watch") {
+		if err := watchable(c, f, names); err != nil {
+			return err
+		}
+		return watchReport(c, names, func() (format.Document, []byte, error) {
+			o.Terminal = terminal(os.Stdout, c.Bool("verbose"))
+			return reportOnce(c, f, reader, o, rates)
+		})
+	}
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
 	to, err := reportTo(c, f, o.Names)
@@ -195,6 +208,31 @@ func runReport(c *cli.Context) error {
 		return browse(to.file.name)
 	}
 	return nil
+}
+
+// reportOnce reads what is saved now and lays it out: into the file of -o, or as text.
+func reportOnce(c *cli.Context, f, reader format.Format, o format.Options, rates *footprint.Rates) (format.Document,
+	[]byte, error) {
+	to, err := reportTo(c, f, o.Names)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer to.abandon()
+	d, done, err := readDocument(c, f, reader, &o, &progress{})
+	defer done()
+	if _, is := d.(*stream.Stream); is && to.file.part == nil {
+		err = fmt.Errorf("%s is %s, which --watch writes to a file only (-o FILE)", o.Names[0], d.Kind())
+	}
+	if err == nil {
+		err = accountDocument(d, f, rates)
+	}
+	if err == nil {
+		err = to.write(f, d, o)
+	}
+	if err == nil && to.file.part != nil {
+		err = to.save()
+	}
+	return d, to.text.Bytes(), err
 }
 
 // kindOf is a document of the kind that files are.
