@@ -102,6 +102,9 @@ interpreter cannot be run; 127 not found.`,
 			&cli.StringFlag{Name: "events", Usage: "keep every checkpoint in the log `FILE` (" + events.Extension +
 				"), some 3 to 8 bytes each: perfetto, firefox and hespas show calls over time from it"},
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON on standard output"},
+			&cli.StringSliceFlag{Name: "per",
+				Usage: "say what a call of `FUNCTION` takes, with what it called: joules for a call, calls for a " +
+					"joule, and with --carbon its emissions. The function needs a checkpoint (-g fine)"},
 			&cli.BoolFlag{Name: "timeseries",
 				Usage: "give each task of the report its samples (tasks[].timeseries), as a session with " +
 					"record_time_series"},
@@ -309,12 +312,26 @@ func measureOnce(c *cli.Context, written *bool) error {
 	if c.Bool("keep-source") {
 		r.Run.KeepSources(sourceFile)
 	}
+	perCall := addPerCall(r.Run, c.StringSlice("per"))
 	r.Run.Account(rates)
 	*written = true
 	if rank != nil {
 		return rank.write(ctx, r)
 	}
-	return files.write(r, c.Bool("verbose"))
+	if err := files.write(r, c.Bool("verbose")); err != nil || perCall == nil {
+		return err
+	}
+	return fail(statusSelf, "%w; the report is without it", perCall)
+}
+
+// addPerCall says what calls of functions take. An error is of the last that the run does not tell.
+func addPerCall(r *report.Run, names []string) (err error) {
+	for _, name := range names {
+		if missing := r.AddPerCall(name); missing != nil {
+			err = fmt.Errorf("--per: %w", missing)
+		}
+	}
+	return err
 }
 
 // runConditions is what runs of both kinds have. done stops the signals in it.

@@ -24,6 +24,7 @@ import (
 
 // ofOneRun are flags of cg measure whose file or figures are those of one run.
 var ofOneRun = []struct{ flag, why string }{
+	{"per", "functions have their calls and energies of each run"},
 	{"events", "a log keeps the calls of one run"},
 	{"timeseries", "samples are those of one run, and the figures are over all"},
 	{"keep-source", "the files are kept with one run"},

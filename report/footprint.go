@@ -33,6 +33,9 @@ func (r *Run) Account(rates *footprint.Rates) {
 	if use.From, use.To, err = r.Meta.Span(); err == nil {
 		r.Footprint, err = rates.Of(use)
 	}
+	if err == nil {
+		err = r.accountCalls(rates, use)
+	}
 	if err != nil {
 		r.Warn("footprint-unknown", fmt.Sprintf("the emissions are not known: %v", err))
 	}

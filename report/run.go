@@ -111,6 +111,7 @@ type Run struct {
 	Sources []Source `json:"sources,omitempty"`
 	// Footprint is what the machine's energy comes to, where that was asked for.
 	Footprint *footprint.Footprint `json:"footprint,omitempty"`
+	PerCall   []PerCall            `json:"per_call,omitempty"` // of functions that --per names
 	// SHA256 is the digest of this run's JSON without spaces and with "" here:
 	// it tells whether the file is as it was written.
 	SHA256 string `json:"sha256"`

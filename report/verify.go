@@ -29,6 +29,7 @@ func (r *Run) Check() []string {
 	c.baseline(r)
 	c.idle(r)
 	c.footprint(r)
+	c.perCall(r)
 	digest, err := r.digest()
 	if r.asWritten != nil {
 		digest, err = *r.asWritten, nil

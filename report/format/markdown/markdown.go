@@ -96,6 +96,11 @@ func (m *page) single(r *report.Run, o format.Options) {
 		m.line("Idle power: %s\n", escape.Replace(r.Idle.Line()))
 	}
 	m.footprint(r.Footprint, mark)
+	for _, of := range r.PerCall {
+		for _, line := range of.Lines() {
+			m.line("%s: %s\n", line[0], escape.Replace(line[1]))
+		}
+	}
 	if t.Noise != nil {
 		m.line("Noise: %s\n", escape.Replace(t.Noise.Line(mark)))
 	}

@@ -153,6 +153,11 @@ func (p *printer) headline(r *report.Run) {
 		p.line("Idle     %s", p.paint(dim, r.Idle.Line()))
 	}
 	p.footprint(r.Footprint, r.Mark(), "")
+	for _, of := range r.PerCall {
+		for _, line := range of.Lines() {
+			p.line("%s %s", pad(line[0], 8), p.cut(line[1], p.Width-9))
+		}
+	}
 	if t.Source != "" {
 		p.line("Source   %s", p.paint(dim, p.cut(t.Source, p.Width-9)))
 	}
