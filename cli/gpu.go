@@ -18,7 +18,8 @@ func gpuCommand() *cli.Command {
 		Name:            "gpu",
 		Usage:           "sample the performance counters of NVIDIA GPUs",
 		HideHelpCommand: true,
-		Subcommands:     []*cli.Command{gpuListCommand(), gpuMetricsCommand(), gpuSampleCommand(), gpuDecodeCommand()},
+		Subcommands: []*cli.Command{gpuListCommand(), gpuMetricsCommand(), gpuSampleCommand(), gpuDecodeCommand(),
+			gpuServeCommand()},
 		Description: `NVIDIA's PM sampling tells what a GPU does every few microseconds: which part of it
 is busy, how much memory it moves. cg finds CUPTI while it runs: in CG_CUPTI (a file
 or a folder), below CUDA_HOME, among the packages of python3 (pip install
