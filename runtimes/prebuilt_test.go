@@ -80,7 +80,7 @@ func TestPrebuild(t *testing.T) {
 	t.Cleanup(func() { prebuilt = nil })
 	t.Setenv("CC", "")
 	t.Setenv("PATH", "")
-	for _, source := range []string{"python.c", "java.c", "c.c", "mpi.c"} {
+	for _, source := range []string{"python.c", "java.c", "node.c", "c.c", "mpi.c"} {
 		_, content, err := Library(ctx, source, Cache{Dir: t.TempDir()}, t.TempDir())
 		if err != nil || !strings.HasPrefix(string(content), "\x7fELF") {
 			t.Errorf("%s: %d bytes, %v", source, len(content), err)
