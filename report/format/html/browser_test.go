@@ -125,7 +125,7 @@ func (p *tab) do(actions ...chromedp.Action) {
 func (p *tab) is(script, want string) {
 	p.t.Helper()
 	got := p.value(script)
-	for end := time.Now().Add(5 * time.Second); got != want && time.Now().Before(end); got = p.value(script) {
+	for end := time.Now().Add(30 * time.Second); got != want && time.Now().Before(end); got = p.value(script) {
 		p.do(chromedp.Sleep(20 * time.Millisecond))
 	}
 	if got != want {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/chromedp"
 
 	"cg/nemb"
@@ -164,20 +165,26 @@ func BenchmarkPage(b *testing.B) {
 }
 
 func ownPage(b *testing.B, browser context.Context, content []byte) {
-	p := open(b, browser, "page", content, 1400, 900, evaluateFirst(watch))
+	p := open(b, browser, "page", content, 1400, 900, evaluateFirst(watch),
+		performance.Enable().WithTimeDomain(performance.EnableTimeDomainThreadTicks))
 	p.is(`seen.ready > 0`, "true")
 	for _, k := range []string{"first", "ready"} {
 		b.ReportMetric(p.number(`seen.`+k), k+"-ms")
 	}
 	longest := p.number(`Math.max(0, ...seen.tasks)`)
 	b.ReportMetric(longest, "load-block-ms")
-	longest = 0
+	longest, most := 0.0, 0.0
 	for _, a := range actions {
+		before := p.worked()
 		held := p.held(a.script)
-		longest = max(longest, held)
-		b.Logf("%-12s held up for %.0f ms", a.name, held)
+		took := p.worked()
+		took.all, took.script, took.layout = took.all-before.all, took.script-before.script, took.layout-before.layout
+		longest, most = max(longest, held), max(most, took.all)
+		b.Logf("%-12s held up for %4.0f ms; processor %4.0f ms, of it scripts %4.0f, layout %4.0f", a.name, held,
+			took.all, took.script, took.layout)
 	}
 	b.ReportMetric(longest, "action-block-ms")
+	b.ReportMetric(most, "action-cpu-ms")
 	p.quiet()
 }
 
@@ -194,6 +201,30 @@ func (p *tab) held(script string) float64 {
 		p.do(chromedp.Sleep(700 * time.Millisecond))
 	}
 	return p.number(`Math.max(0, ...seen.tasks)`)
+}
+
+// work is the processor time that the page's main thread has used, in milliseconds. Other programs of the
+// machine do not lengthen it.
+type work struct{ all, script, layout float64 }
+
+// worked needs performance.Enable in the time domain of threads.
+func (p *tab) worked() (w work) {
+	p.t.Helper()
+	p.do(chromedp.ActionFunc(func(ctx context.Context) error {
+		metrics, err := performance.GetMetrics().Do(ctx)
+		for _, m := range metrics {
+			switch m.Name {
+			case "TaskDuration":
+				w.all = m.Value * 1e3
+			case "ScriptDuration":
+				w.script = m.Value * 1e3
+			case "LayoutDuration", "RecalcStyleDuration":
+				w.layout += m.Value * 1e3
+			}
+		}
+		return err
+	}))
+	return w
 }
 
 func (p *tab) number(script string) float64 {

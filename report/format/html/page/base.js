@@ -74,6 +74,9 @@ function el(tag, attributes, ...children) {
   return e;
 }
 
+// parted gives a name with the places where a narrow column may break it: behind the signs between its words.
+function parted(name) { return name.split(/(?<=[./:])(?=[^./:])/).flatMap((word, i) => i ? [el('wbr', {}), word] : [word]); }
+
 // section is a part of the page with a heading and, at its right, tools.
 function section(id, title, tools, ...children) {
   return el('section', { id, 'aria-labelledby': id + '-title' },

@@ -53,8 +53,8 @@ async function pathsOf({ words, runs }) {
     const whole = treeFrom(parent, kind, Array.from(files, (file) => ({ file })), columns), without = folded(whole);
     const told = (t) => {
       t.sum(energy ? 'energy' : 'time');
-      const known = t.known();
-      for (const a of [t.parents, t.kindOf, known.first, known.order, ...Object.values(t.columns), ...Object.values(known.sums)]) handed.push(a.buffer);
+      const known = { ...t.known(), turned: byKind(t) }, turned = known.turned;
+      for (const a of [t.parents, t.kindOf, known.first, known.order, ...Object.values(t.columns), ...Object.values(known.sums), turned.found, turned.ends, turned.sorted, ...Object.values(turned.sums)]) handed.push(a.buffer);
       return { parent: t.parents, kind: t.kindOf, columns: t.columns, known };
     };
     return size ? { whole: told(whole), folded: without === whole ? null : told(without) } : null;
@@ -70,7 +70,7 @@ async function read() {
   const block = document.getElementById('block'), words = block?.textContent || '';
   block?.remove();
   const runs = cg.data.runs, asked = runs.map(({ paths, kinds }) => ({ size: paths.size, energy: paths.energy, files: Uint8Array.from(kinds, (k) => k.file ? 1 : 0) }));
-  const found = await aside(pathsOf, [unpacked, treeFrom, folded, grouped, joined], { words, runs: asked });
+  const found = await aside(pathsOf, [unpacked, treeFrom, folded, grouped, joined, byKind], { words, runs: asked });
   found.forEach((f, i) => {
     if (!f) return;
     const tree = (t) => treeFrom(t.parent, t.kind, runs[i].kinds, t.columns, t.known), whole = tree(f.whole), without = f.folded ? tree(f.folded) : whole;

@@ -102,7 +102,7 @@ function changes(runs, names) {
   }
   const value = (k, i) => k.said && i === 0 ? k.from : k.said && i === last ? k.to : k.of[i] ? k.of[i][cost] : null;
   const columns = [
-    { key: 'name', head: 'Function', text: true, value: (k) => k.name, cell: (k) => el('div', { class: 'function' }, el('span', { class: 'name' }, k.name), k.was ? el('small', { class: 'was' }, 'was ', k.was) : null, k.file ? el('small', { class: 'where', title: k.file }, base(k.file)) : null) },
+    { key: 'name', head: 'Function', text: true, value: (k) => k.name, cell: (k) => el('div', { class: 'function' }, el('span', { class: 'name' }, parted(k.name)), k.was ? el('small', { class: 'was' }, 'was ', k.was) : null, k.file ? el('small', { class: 'where', title: k.file }, base(k.file)) : null) },
     ...names.map((n, i) => ({ key: 'run' + i, head: n, value: (k) => value(k, i), cell: (k) => k.of[i] ? number(words(value(k, i)), known ? mark(runs[i]) : '') : el('span', { class: 'n soft' }, '–', el('i', {})) })),
     { key: 'delta', head: 'Change', value: (k) => Math.abs(k.delta), cell: (k) => el('span', { class: noChange(k.verdict) ? 'soft' : k.delta > 0 ? 'bad' : k.delta < 0 ? 'good' : '' }, number(signedFigure(words, k.delta))) },
     { key: 'percent', head: '%', value: (k) => k.percent, cell: (k) => el('span', { class: 'n' + (noChange(k.verdict) ? ' soft' : '') }, signed(k.percent)) },

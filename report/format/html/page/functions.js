@@ -1,6 +1,7 @@
 // The table of functions: sorted by any column, and those that the search found.
 
-const firstRows = 100;
+// Rows that are shown first, those that a press of the button adds, and those that are made between two frames.
+const firstRows = 100, moreRows = 500, chunkRows = 25;
 
 // Making a collator for each comparison takes fifty times as long.
 const inOrder = new Intl.Collator('en', { numeric: true }).compare;
@@ -10,9 +11,9 @@ const inOrder = new Intl.Collator('en', { numeric: true }).compare;
 function sortable(id, rows, columns, options) {
   const state = view(id, { key: options.sort, down: 'yes' });
   if (!columns.some((k) => k.key === state.key)) state.key = options.sort;
-  let all = rows.length <= firstRows, sorted = null;
+  let most = firstRows, sorted = null, drawnAs = [], turns = 0;
   const body = el('tbody', {}), heads = [];
-  const more = el('button', { type: 'button', class: 'more', id: id + '-more', onclick: () => { all = true; draw(); } });
+  const more = el('button', { type: 'button', class: 'more', id: id + '-more', onclick: () => { most += moreRows; draw(); } });
   const counted = el('span', { class: 'found', id: id + '-found', 'aria-live': 'polite' });
   const head = el('tr', {}, columns.map((c) => {
     const th = el('th', { scope: 'col', class: c.class }, el('button', { type: 'button', 'data-key': c.key, title: c.title, onclick: () => {
@@ -25,8 +26,10 @@ function sortable(id, rows, columns, options) {
     return th;
   }));
   function draw() {
-    if (!shown(head)) return;
-    const hits = cg.search.hits, down = state.down === 'yes';
+    const hits = cg.search.hits, down = state.down === 'yes', as = [state.key, down, most, hits, cg.chosen?.name, cg.chosen?.file, cg.paper];
+    // What is drawn already is not drawn again: a table costs the browser more than all else.
+    if (as.every((v, i) => v === drawnAs[i]) || !shown(head)) return;
+    drawnAs = as;
     const c = columns.find((k) => k.key === state.key);
     const value = (r) => { const v = c.value(r); return v === null || v === undefined ? -Infinity : v; };
     if (!sorted || sorted.key !== state.key || sorted.down !== down) {
@@ -39,13 +42,20 @@ function sortable(id, rows, columns, options) {
     }
     const list = hits ? sorted.list.filter((r) => options.words(r).some((w) => w && hits({ name: w }))) : sorted.list;
     for (const [k, th] of heads) th.setAttribute('aria-sort', k.key === state.key ? (down ? 'descending' : 'ascending') : 'none');
-    const part = all ? list : list.slice(0, firstRows);
-    body.replaceChildren(...part.map((r) => {
+    const part = list.slice(0, most), turn = ++turns;
+    const row = (r) => {
       const of = options.of?.(r), chosen = of && same(of, cg.chosen);
       return el('tr', { class: chosen ? 'chosen' : null, 'aria-selected': chosen ? 'true' : null }, columns.map((k) => el(k.key === 'name' ? 'th' : 'td', { class: k.class, scope: k.key === 'name' ? 'row' : null }, k.cell(r))));
-    }));
+    };
+    const rest = (from, size) => {
+      if (turn !== turns) return;
+      body.append(...part.slice(from, from + size).map(row));
+      if (from + size < part.length) setTimeout(rest, 0, from + size, chunkRows);
+    };
+    body.replaceChildren();
+    rest(0, cg.paper ? part.length : chunkRows);
     more.hidden = part.length === list.length;
-    more.textContent = `Show all ${list.length}`;
+    more.textContent = list.length - part.length > moreRows ? `Show ${figure.count(moreRows)[0]} more of ${figure.count(list.length)[0]}` : `Show all ${figure.count(list.length)[0]}`;
     counted.textContent = hits ? `${list.length} of ${rows.length}` : '';
   }
   cg.redraw.push(draw);
@@ -68,14 +78,14 @@ function functions(run, go) {
   const m = mark(run), colors = painter(run), known = run.totals.program_energy_j !== null;
   const most = greatest(all.map((f) => f.self_energy_hi_j || 0), 0);
   const called = (f) => el('div', { class: 'function' },
-    el('span', { class: 'named' }, colors.swatch(f.name, f.file), el('button', { type: 'button', class: 'name', title: 'Select it in all views', onclick: () => choose(f) }, f.name)),
+    el('span', { class: 'named' }, colors.swatch(f.name, f.file), el('button', { type: 'button', class: 'name', title: 'Select it in all views', onclick: () => choose(f) }, parted(f.name))),
     f.file ? (go.source(f.file) ? el('button', { type: 'button', class: 'where', title: f.file, onclick: () => go.show(f.file, f.line) }, `${base(f.file)}:${f.line}`)
       : el('small', { class: 'where', title: f.file }, `${base(f.file)}:${f.line}`)) : null,
     known && f.unresolved ? el('small', { class: 'flag', title: 'not resolvable: ' + f.unresolved + (f.unresolved_with ? ' with ' + f.unresolved_with.join(', ') : '') }, f.unresolved_with ? 'in a group' : 'by time') : null,
     f.calls_cut ? el('small', { class: 'flag', title: `nobody saw the end of ${figure.count(f.calls_cut)[0]} calls: they end at the last known moment` }, 'cut') : null);
   const columns = [
     { key: 'name', head: 'Function', text: true, value: (f) => f.name, cell: called },
-    { key: 'calls', head: 'Calls', value: (f) => f.calls, cell: (f) => number(figure.count(f.calls)) },
+    { key: 'calls', class: known ? 'roomy' : null, head: 'Calls', value: (f) => f.calls, cell: (f) => number(figure.count(f.calls)) },
     known && { key: 'self', head: 'Self', title: 'without what it called', value: (f) => f.self_energy_j, cell: (f) => number(figure.energy(f.self_energy_j), m) },
     known && { key: 'interval', head: 'Interval of self', class: 'wide', title: 'what the true value lies between; sorted by the upper end', value: (f) => f.self_energy_hi_j, cell: (f) => el('span', { title: range(f.self_energy_lo_j, f.self_energy_hi_j) }, interval(f.self_energy_lo_j, f.self_energy_j, f.self_energy_hi_j, most)) },
     known && { key: 'share', class: 'extra', head: 'Share', title: 'of the energy of the program', value: (f) => f.share_percent, cell: (f) => number(figure.percent(f.share_percent)) },
@@ -96,7 +106,7 @@ function tests(run) {
   const m = mark(run), known = run.totals.program_energy_j !== null;
   const most = greatest(all.map((t) => t.energy_hi_j || 0), 0);
   const columns = [
-    { key: 'name', head: 'Task', text: true, value: (t) => t.name, cell: (t) => el('div', { class: 'function' }, el('span', { class: 'name' }, t.name)) },
+    { key: 'name', head: 'Task', text: true, value: (t) => t.name, cell: (t) => el('div', { class: 'function' }, el('span', { class: 'name' }, parted(t.name))) },
     known && { key: 'energy', head: 'Energy', value: (t) => t.energy_j, cell: (t) => number(figure.energy(t.energy_j), m) },
     known && { key: 'interval', head: 'Interval', class: 'wide', value: (t) => t.energy_hi_j, cell: (t) => el('span', { title: range(t.energy_lo_j, t.energy_hi_j) }, interval(t.energy_lo_j, t.energy_j, t.energy_hi_j, most)) },
     known && { key: 'power', head: 'Power', value: (t) => t.avg_power_w, cell: (t) => number(figure.power(t.avg_power_w), t.avg_power_w === null ? '' : m) },

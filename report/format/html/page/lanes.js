@@ -136,10 +136,10 @@ function rangeOf(run, view, end) {
     element.hidden = view.from <= 0 && view.to >= end;
     if (element.hidden) return;
     const inside = tasks.map((t) => ({ t, from: (t.started_at_mono_ns - start) * 1e-9, to: (t.ended_at_mono_ns - start) * 1e-9 })).filter((k) => k.to > view.from && k.from < view.to);
-    const testRows = inside.slice(0, 50).map(({ t, from, to }) => el('tr', {}, el('th', { scope: 'row' }, el('span', { class: 'name' }, t.name)),
+    const testRows = inside.slice(0, 50).map(({ t, from, to }) => el('tr', {}, el('th', { scope: 'row' }, el('span', { class: 'name' }, parted(t.name))),
       el('td', {}, from >= view.from && to <= view.to ? '' : el('small', {}, 'in part')), el('td', {}, number(figure.energy(t.energy_j), m)), el('td', {}, number(figure.time(t.duration_s)))));
     const functionRows = run.timeline ? own().filter((k) => k.time > 0).slice(0, 20).map((k) => el('tr', { class: cg.chosen && k.name === cg.chosen.name ? 'chosen' : null },
-      el('th', { scope: 'row' }, k.f ? el('button', { type: 'button', class: 'name', onclick: () => choose(k.f) }, k.name) : el('span', { class: 'name' }, k.name)),
+      el('th', { scope: 'row' }, k.f ? el('button', { type: 'button', class: 'name', onclick: () => choose(k.f) }, parted(k.name)) : el('span', { class: 'name' }, parted(k.name))),
       known ? el('td', {}, k.f && k.f.avg_power_w !== null ? number(figure.energy(k.time * k.f.avg_power_w), m || '~') : '') : null, el('td', {}, number(figure.time(k.time))))) : [];
     element.replaceChildren(el('h3', {}, `From ${text(figure.time(view.from))} to ${text(figure.time(view.to))}`),
       ...[table('range-functions', ['Function', ...(known ? ['Energy'] : []), 'Self time'], functionRows),

@@ -137,6 +137,7 @@ const keysOf = [
   // On paper stand the first views, one below the other.
   const sheet = 640; // pixels of the page that A4 and Letter have beside their margins
   addEventListener('beforeprint', () => {
+    cg.paper = true;
     for (const id of ['overview', 'flames', 'functions', 'tests', 'compare', 'difference']) {
       if (!views.some((v) => v[0] === id)) continue;
       const box = make(id);
@@ -146,7 +147,7 @@ const keysOf = [
     for (const f of cg.redraw) f();
     for (const f of cg.prints) f.print(sheet);
   });
-  addEventListener('afterprint', () => { for (const f of cg.prints) f.printed(); show(cg.tab); });
+  addEventListener('afterprint', () => { cg.paper = false; for (const f of cg.prints) f.printed(); show(cg.tab); });
   const arrive = () => {
     words.value = address.read();
     if (cg.run === null || !(cg.run < runs.length)) cg.run = runs.length > 1 ? -1 : 0;

@@ -6,7 +6,7 @@ function panel(run, go) {
   const most = greatest(run.functions.map((f) => f.self_energy_hi_j || 0), 0);
   const line = (name, ...value) => [el('dt', {}, name), el('dd', {}, value)];
   const rows = (title, list, whole) => list.length ? [el('h3', {}, title), el('table', {}, el('tbody', {}, list.slice(0, 12).map((k) => el('tr', {},
-    el('th', { scope: 'row' }, k.file ? el('span', { class: 'named' }, colors.swatch(k.name, k.file), el('button', { type: 'button', class: 'name', onclick: () => choose(k) }, k.name)) : el('span', { class: 'name' }, k.name)),
+    el('th', { scope: 'row' }, k.file ? el('span', { class: 'named' }, colors.swatch(k.name, k.file), el('button', { type: 'button', class: 'name', onclick: () => choose(k) }, parted(k.name))) : el('span', { class: 'name' }, parted(k.name))),
     el('td', {}, number(whole.words(k.sum), whole.mark)))))), list.length > 12 ? el('p', { class: 'hint' }, `and ${list.length - 12} more`) : null] : null;
   let last = '';
   function draw() {
@@ -22,7 +22,7 @@ function panel(run, go) {
     const where = f.file ? `${f.file}:${f.line}` : '';
     const copied = el('small', { 'aria-live': 'polite' });
     box.replaceChildren(...[
-      el('div', { class: 'title' }, el('h2', { class: 'name', title: f.name }, f.name), el('button', { type: 'button', id: 'chosen-close', 'aria-label': 'Select nothing', onclick: () => choose(null) }, '×')),
+      el('div', { class: 'title' }, el('h2', { class: 'name', title: f.name }, parted(f.name)), el('button', { type: 'button', id: 'chosen-close', 'aria-label': 'Select nothing', onclick: () => choose(null) }, '×')),
       where ? el('p', {}, el('code', { class: 'place' }, where), ' ', el('button', { type: 'button', id: 'chosen-copy', title: 'Copy file and line', onclick: () => copy(where).then((ok) => { copied.textContent = ok ? 'copied' : 'the browser does not allow it'; }) }, 'Copy'), ' ', copied) : null,
       el('p', { class: 'tools' }, el('button', { type: 'button', onclick: () => go.tab('flames') }, 'Call paths'), go.source(f.file) ? el('button', { type: 'button', onclick: () => go.show(f.file, f.line) }, 'Source') : null),
       el('dl', {},

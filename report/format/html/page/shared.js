@@ -6,6 +6,7 @@ Object.assign(cg, {
   search: { words: '', hits: null, note: '' }, // hits says of a function whether it was found
   range: null, // [from, to] in seconds of the run, null for all of it
   redraw: [], // what views do when one of these has changed
+  paper: false, // whether the page is being printed: what is drawn is whole at once
   prints: [], // what is drawn for the width of a sheet: { print(width), printed() }
   views: Object.create(null), // what is set in views, by view: it goes into the address
 });
@@ -66,16 +67,18 @@ function remember() {
   remembering = setTimeout(address.write, 100);
 }
 
-// painter gives functions the colour of their package: the folder of the file. Where all
-// lie in one folder it is the file's, and where there is one file each function has its own.
+// painter gives functions the colour of their package: the folder of the file. Where nine tenths of the energy
+// went to one folder it is the file's, and where there is one file each function has its own.
 function painter(run) {
   if (run.painter) return run.painter;
   const files = new Set(run.functions.map((f) => f.file).filter(Boolean));
   const folder = (file) => file.replace(/[/\\][^/\\]*$/, '');
-  const folders = new Set([...files].map(folder));
-  const group = folders.size > 1 ? (name, file) => folder(file) : files.size > 1 ? (name, file) => file : (name) => name;
+  const cost = (f) => f.self_energy_j ?? f.self_time_s, byFolder = new Map();
+  for (const f of run.functions) if (f.file) byFolder.set(folder(f.file), (byFolder.get(folder(f.file)) || 0) + cost(f));
+  const whole = [...byFolder.values()].reduce((a, b) => a + b, 0), spread = byFolder.size > 1 && !(greatest([...byFolder.values()], 0) > 0.9 * whole && whole > 0);
+  const group = spread ? (name, file) => folder(file) : files.size > 1 ? (name, file) => file : (name) => name;
   const order = new Map(); // by energy, so that the dearest have colours that differ
-  for (const f of [...run.functions].sort((a, b) => (b.self_energy_j ?? b.self_time_s) - (a.self_energy_j ?? a.self_time_s))) {
+  for (const f of [...run.functions].sort((a, b) => cost(b) - cost(a))) {
     const g = group(f.name, f.file);
     if (!order.has(g)) order.set(g, order.size);
   }

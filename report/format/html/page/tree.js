@@ -35,6 +35,7 @@ function treeFrom(parent, kind, kinds, columns, known) {
     },
     at: (metric, i) => t.sum(metric)[i], self: (metric, i) => columns[metric][i],
   };
+  t.turned = known?.turned; // byKind, where that was computed before
   t.parents = parent;
   t.kindOf = kind;
   t.known = () => { if (!first) index(); return { first, order, sums }; };
@@ -93,31 +94,54 @@ function joined(t, kept, to) {
   return treeFrom(parent, Uint32Array.from(kept, (i) => t.kindOf[i]), t.kinds, columns);
 }
 
+// byKind sorts the nodes that used something by their function: found has the functions, ends where the nodes of
+// each end in sorted, sums by metric what all of them used.
+function byKind(t) {
+  const n = t.size, used = new Uint8Array(n), count = new Uint32Array(t.kinds.length), list = [];
+  for (const column of Object.values(t.columns)) for (let i = 0; i < n; i++) if (column[i] > 0) used[i] = 1;
+  for (let i = 0; i < n; i++) if (used[i] && count[t.kindOf[i]]++ === 0) list.push(t.kindOf[i]);
+  const found = Uint32Array.from(list), ends = new Uint32Array(found.length), next = new Uint32Array(t.kinds.length);
+  let whole = 0;
+  found.forEach((k, f) => { next[k] = whole; whole += count[k]; ends[f] = whole; });
+  const sorted = new Int32Array(whole);
+  for (let i = 0; i < n; i++) if (used[i]) sorted[next[t.kindOf[i]]++] = i;
+  const sums = {};
+  for (const [metric, column] of Object.entries(t.columns)) {
+    const sum = new Float64Array(found.length);
+    for (let f = 0, k = 0; f < found.length; f++) for (; k < ends[f]; k++) sum[f] += column[sorted[k]];
+    sums[metric] = sum;
+  }
+  return { found, ends, sorted, sums };
+}
+
 // inverted turns a tree over: below each function stand its callers, so that the boxes
 // of the first row are what functions used themselves. A node is opened when its callers
 // are asked for, since few of them are ever drawn.
 function inverted(t) {
   const metrics = Object.keys(t.columns), kind = [t.kindOf[0]], parent = [-1], own = metrics.map((m) => t.columns[m]);
-  const used = new Int32Array(t.size);
-  let n = 0;
-  for (let i = 0; i < t.size; i++) if (own.some((c) => c[i] > 0)) used[n++] = i;
   // A node is a list of pairs: the path that used something, and how far up from it
   // the node stands.
-  const paths = [used.subarray(0, n)], here = [null], opened = [null];
-  const columns = Object.fromEntries(metrics.map((m) => [m, [t.columns[m].reduce((a, b) => a + b, 0)]]));
+  const first = t.turned || byKind(t), paths = [null], here = [null], opened = [[]];
+  const columns = Object.fromEntries(metrics.map((m) => [m, [first.sums[m].reduce((a, b) => a + b, 0)]]));
+  first.found.forEach((key, f) => {
+    const those = first.sorted.subarray(f > 0 ? first.ends[f - 1] : 0, first.ends[f]);
+    opened[0].push(kind.length);
+    kind.push(key); parent.push(0); paths.push(those); here.push(those); opened.push(null);
+    for (const m of metrics) columns[m].push(first.sums[m][f]);
+  });
   const count = new Uint32Array(t.kinds.length), ends = new Uint32Array(t.kinds.length);
   // open sorts the pairs of a node by who stands above them.
   function open(i) {
     const list = paths[i], from = here[i], found = [];
     for (let k = 0; k < list.length; k++) {
-      const up = from ? t.parents[from[k]] : list[k];
+      const up = t.parents[from[k]];
       if (up >= 0 && count[t.kindOf[up]]++ === 0) found.push(t.kindOf[up]);
     }
     let whole = 0;
     for (const key of found) { ends[key] = whole; whole += count[key]; }
     const sorted = new Int32Array(whole), above = new Int32Array(whole);
     for (let k = 0; k < list.length; k++) {
-      const up = from ? t.parents[from[k]] : list[k];
+      const up = t.parents[from[k]];
       if (up < 0) continue;
       const at = ends[t.kindOf[up]]++;
       sorted[at] = list[k];
