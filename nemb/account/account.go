@@ -43,6 +43,9 @@ type Account struct {
 	kept    int // threads whose file is kept open
 
 	background *background // nil without Classify
+
+	watched int                // the program's process, 0 without Watch
+	members map[int]membership // see Member
 }
 
 // New opens an account. Close releases it.
@@ -109,7 +112,7 @@ func (a *Account) Watch(pid int) {
 	if a.tree != nil {
 		a.tree.close()
 	}
-	a.tree = newTree(pid)
+	a.tree, a.watched, a.members = newTree(pid), pid, nil
 	if a.background != nil {
 		a.background.follow(uint32(pid))
 	}

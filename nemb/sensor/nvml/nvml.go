@@ -287,6 +287,8 @@ type gpuEnergy struct {
 	gpu    *gpu
 	domain nemb.Domain
 	desk   patience.Desk
+	asking patience.Desk // of Occupants
+	who    occupants
 	// The integral of power, where there is no counter.
 	power  gpuReading
 	starts int     // of the integral
@@ -315,7 +317,7 @@ func nvmlSensors(lib *nvmlLibrary) ([]nemb.Sensor, error) {
 }
 
 func newGPUEnergy(lib *nvmlLibrary, g *gpu) (*gpuEnergy, error) {
-	s := &gpuEnergy{lib: lib, gpu: g, domain: nemb.Domain{
+	s := &gpuEnergy{lib: lib, gpu: g, who: newOccupants(), domain: nemb.Domain{
 		ID: g.id, Kind: "gpu", Method: nemb.Measured, Period: nvmlPeriod, Step: nvmlStep,
 		InTotal: true, Lo: 1 - nvmlBand, Hi: 1 + nvmlBand,
 		Source: "NVML total energy" + g.note,
@@ -387,7 +389,10 @@ func (s *gpuEnergy) integrate(dst *nemb.Energy) error {
 	return nil
 }
 
-func (s *gpuEnergy) Close() error { return s.desk.End("nvml: "+s.gpu.id, s.lib.Close) }
+func (s *gpuEnergy) Close() error {
+	s.asking.End("nvml: "+s.gpu.id, nil)
+	return s.desk.End("nvml: "+s.gpu.id, s.lib.Close)
+}
 
 // gpuReading is one number of a GPU.
 type gpuReading struct {

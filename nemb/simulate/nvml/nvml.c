@@ -3,14 +3,25 @@
 //
 //	gpus N              devices (1)
 //	watts I W           power of device I (100): constant, its counter is 20 ms old at most
+//	idle I W            its power while no process computes (that of watts): in between it
+//	                    grows with the sum of what the processes use of the SMs
+//	process I PID SM MIB BEGIN END
+//	                    a process uses SM % of device I, with MIB of memory, from and to
+//	                    seconds of CLOCK_MONOTONIC
+//	every MS            the driver's samples of what processes use are taken so often (200)
+//	accounting I        device I accounts for processes
+//	mps I PID           PID is a client of MPS on device I
+//	migmode I           device I is divided into MIG instances; its handle is the whole
 //	mig I               the handle of device I is a MIG instance of it
+//	architecture I N    NVML_DEVICE_ARCH_* of device I (9, Hopper)
 //	fail I FUNCTION N   that function answers N for device I, * for all
 //	block MS            how long the throughput of PCIe takes to read (0)
 //
 // where FUNCTION is init, count, handle, energy, power, instant, average,
-// temperature, clock, utilization, memory, nvlink or pcie. With -DNO_FUNCTION (upper
-// case) the library lacks it. Types and numbers are those of nvml.h, written
-// out: cg is compiled against the real one.
+// temperature, clock, utilization, memory, nvlink, pcie, processes (their utilisation),
+// contexts, accounting or architecture. With -DNO_FUNCTION (upper case: INIT, ENERGY, POWER,
+// FIELDS, PROCESSES, CONTEXTS) the library lacks it. Types and numbers are those of nvml.h,
+// written out: cg is compiled against the real one.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
@@ -20,7 +31,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX = 16, SUCCESS = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3 };
+enum { MAX = 16, SUCCESS = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7 };
 enum { POWER_AVERAGE = 185, POWER_INSTANT = 186, NVLINK_TX = 138, NVLINK_RX = 139 };
 enum { UINT = 1, ULONGLONG = 3 };
 
@@ -30,17 +41,30 @@ struct device {
 
 static struct device whole[MAX], instances[MAX];
 
+struct process {
+	int device;
+	unsigned pid;
+	double sm, mib, begin, end;
+};
+
 struct conf {
-	int gpus, block, mig[MAX];
-	double watts[MAX];
+	int gpus, block, mig[MAX], migmode[MAX], accounting[MAX], architecture[MAX];
+	double watts[MAX], idle[MAX], every; // idle below 0: as watts
+	struct process processes[MAX];
+	int known; // processes
+	int clients, mps[MAX];
+	unsigned client[MAX];
 	const char *function; // that is asked for
 	int device, fail;     // what it answers
 };
 
 static struct conf conf(int device, const char *function) {
-	struct conf c = {.gpus = 1};
-	for (int i = 0; i < MAX; i++)
+	struct conf c = {.gpus = 1, .every = 0.2};
+	for (int i = 0; i < MAX; i++) {
 		c.watts[i] = 100;
+		c.idle[i] = -1;
+		c.architecture[i] = 9;
+	}
 	Dl_info info;
 	char path[4096], line[256], which[16], name[32];
 	if (!dladdr(whole, &info))
@@ -50,12 +74,30 @@ static struct conf conf(int device, const char *function) {
 	if (!f)
 		return c;
 	int i, n;
+	unsigned pid;
 	double w;
+	struct process p;
 	while (fgets(line, sizeof line, f)) {
 		if (sscanf(line, "gpus %d", &n) == 1 && n <= MAX)
 			c.gpus = n;
 		else if (sscanf(line, "watts %d %lf", &i, &w) == 2 && i < MAX)
 			c.watts[i] = w;
+		else if (sscanf(line, "idle %d %lf", &i, &w) == 2 && i < MAX)
+			c.idle[i] = w;
+		else if (sscanf(line, "process %d %u %lf %lf %lf %lf", &p.device, &p.pid, &p.sm, &p.mib, &p.begin,
+		                &p.end) == 6 && c.known < MAX)
+			c.processes[c.known++] = p;
+		else if (sscanf(line, "every %lf", &w) == 1)
+			c.every = w * 1e-3;
+		else if (sscanf(line, "accounting %d", &i) == 1 && i < MAX)
+			c.accounting[i] = 1;
+		else if (sscanf(line, "architecture %d %d", &i, &n) == 2 && i < MAX)
+			c.architecture[i] = n;
+		else if (sscanf(line, "mps %d %u", &i, &pid) == 2 && c.clients < MAX) {
+			c.mps[c.clients] = i;
+			c.client[c.clients++] = pid;
+		} else if (sscanf(line, "migmode %d", &i) == 1 && i < MAX)
+			c.migmode[i] = 1;
 		else if (sscanf(line, "mig %d", &i) == 1 && i < MAX)
 			c.mig[i] = 1;
 		else if (sscanf(line, "block %d", &n) == 1)
@@ -72,6 +114,38 @@ static double now(void) {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return t.tv_sec + t.tv_nsec * 1e-9;
+}
+
+// used is for how long kernels of a process ran between two moments, in seconds.
+static double used(const struct process *p, double from, double to) {
+	double begin = p->begin > from ? p->begin : from, end = p->end < to ? p->end : to;
+	return end > begin ? p->sm / 100 * (end - begin) : 0;
+}
+
+// joules is what a device has used up to a moment.
+static double joules(const struct conf *c, int device, double at) {
+	if (c->idle[device] < 0)
+		return c->watts[device] * at;
+	double sum = c->idle[device] * at;
+	for (int i = 0; i < c->known; i++)
+		if (c->processes[i].device == device)
+			sum += (c->watts[device] - c->idle[device]) * used(&c->processes[i], 0, at);
+	return sum;
+}
+
+// watts is the power of a device now.
+static double watts(const struct conf *c, int device) {
+	double at = now();
+	return (joules(c, device, at) - joules(c, device, at - 1e-3)) / 1e-3;
+}
+
+// busy is for how much of the last sample kernels of any process ran.
+static double busy(const struct conf *c, int device) {
+	double to = (long long)(now() / c->every) * c->every, sum = 0;
+	for (int i = 0; i < c->known; i++)
+		if (c->processes[i].device == device)
+			sum += used(&c->processes[i], to - c->every, to) / c->every;
+	return sum < 1 ? sum : 1;
 }
 
 #ifndef NO_INIT
@@ -112,7 +186,7 @@ int nvmlDeviceGetTotalEnergyConsumption(struct device *d, unsigned long long *mJ
 	struct conf c = conf(d->index, "energy");
 	if (d->instance)
 		return NOT_SUPPORTED;
-	*mJ = 1000 * c.watts[d->index] * ((long long)(now() * 50) / 50.0);
+	*mJ = 1000 * joules(&c, d->index, (long long)(now() * 50) / 50.0);
 	return c.fail;
 }
 #endif
@@ -120,7 +194,7 @@ int nvmlDeviceGetTotalEnergyConsumption(struct device *d, unsigned long long *mJ
 #ifndef NO_POWER
 int nvmlDeviceGetPowerUsage(struct device *d, unsigned *mW) {
 	struct conf c = conf(d->index, "power");
-	*mW = c.watts[d->index] * 1000;
+	*mW = watts(&c, d->index) * 1000;
 	return d->instance ? NOT_SUPPORTED : c.fail;
 }
 #endif
@@ -145,7 +219,7 @@ int nvmlDeviceGetFieldValues(struct device *d, int n, struct field *f) {
 		case POWER_INSTANT:
 		case POWER_AVERAGE:
 			f[i].type = UINT;
-			f[i].value.ui = c.watts[d->index] * 1000;
+			f[i].value.ui = watts(&c, d->index) * 1000;
 			break;
 		case NVLINK_TX:
 		case NVLINK_RX:
@@ -173,9 +247,10 @@ int nvmlDeviceGetClockInfo(struct device *d, int which, unsigned *mhz) {
 }
 
 int nvmlDeviceGetUtilizationRates(struct device *d, unsigned *gpu_and_memory) {
-	gpu_and_memory[0] = 90 - d->index;
+	struct conf c = conf(d->index, "utilization");
+	gpu_and_memory[0] = c.idle[d->index] < 0 ? 90 - d->index : 100 * busy(&c, d->index);
 	gpu_and_memory[1] = 30 + d->index;
-	return conf(d->index, "utilization").fail;
+	return c.fail;
 }
 
 int nvmlDeviceGetMemoryInfo(struct device *d, unsigned long long *total_free_used) {
@@ -183,6 +258,130 @@ int nvmlDeviceGetMemoryInfo(struct device *d, unsigned long long *total_free_use
 	total_free_used[1] = 12ULL << 30;
 	total_free_used[2] = 4ULL << 30;
 	return conf(d->index, "memory").fail;
+}
+
+int nvmlDeviceGetMigMode(struct device *d, unsigned *current, unsigned *pending) {
+	struct conf c = conf(d->index, "migmode");
+	*current = *pending = c.migmode[d->index];
+	return c.fail;
+}
+
+int nvmlDeviceGetArchitecture(struct device *d, unsigned *architecture) {
+	struct conf c = conf(d->index, "architecture");
+	*architecture = c.architecture[d->index];
+	return c.fail;
+}
+
+struct use {
+	unsigned pid;
+	unsigned long long us;
+	unsigned sm, memory, encoder, decoder;
+};
+
+#ifndef NO_PROCESSES
+// The samples end at whole multiples of the period, and what a process used is the mean of
+// those after the moment that is asked for.
+int nvmlDeviceGetProcessUtilization(struct device *d, struct use *to, unsigned *n, unsigned long long after) {
+	struct conf c = conf(d->index, "processes");
+	struct timespec t;
+	clock_gettime(CLOCK_REALTIME, &t);
+	double real = t.tv_sec + t.tv_nsec * 1e-9 - now(); // of moment 0 of CLOCK_MONOTONIC
+	if (c.fail)
+		return c.fail;
+	if (c.migmode[d->index] || d->instance)
+		return NOT_SUPPORTED;
+	double last = (long long)(now() / c.every) * c.every, begin = after * 1e-6 - real;
+	double first = ((long long)(begin / c.every) + 1) * c.every - c.every; // where its samples begin
+	if (begin < last - 72 * c.every)
+		first = last - 72 * c.every;
+	unsigned found = 0, room = to ? *n : 0;
+	for (int i = 0; i < c.known && last > first; i++) {
+		struct process *p = &c.processes[i];
+		double part = used(p, first, last) / (last - first);
+		if (p->device != d->index || part <= 0)
+			continue;
+		if (found++ < room)
+			to[found - 1] = (struct use){p->pid, (last + real) * 1e6, part * 100 + 0.5, part * 50};
+	}
+	*n = found;
+	return !found ? NOT_FOUND : found > room ? INSUFFICIENT_SIZE : SUCCESS;
+}
+#endif
+
+struct context {
+	unsigned pid;
+	unsigned long long bytes;
+	unsigned gpu_instance, compute_instance;
+};
+
+#ifndef NO_CONTEXTS
+static int contexts(const char *function, int device, int clients, unsigned *n, struct context *to) {
+	struct conf c = conf(device, function);
+	unsigned found = 0, room = to ? *n : 0;
+	double at = now();
+	for (int i = 0; i < c.known; i++) {
+		struct process *p = &c.processes[i];
+		int client = 0;
+		for (int k = 0; k < c.clients; k++)
+			client |= c.mps[k] == device && c.client[k] == p->pid;
+		if (p->device == device && p->begin <= at && at < p->end && (client || !clients) && found++ < room)
+			to[found - 1] = (struct context){p->pid, p->mib * (1 << 20), -1, -1};
+	}
+	*n = found;
+	return c.fail ? c.fail : found > room ? INSUFFICIENT_SIZE : SUCCESS;
+}
+
+int nvmlDeviceGetComputeRunningProcesses_v3(struct device *d, unsigned *n, struct context *to) {
+	return contexts("contexts", d->index, 0, n, to);
+}
+
+int nvmlDeviceGetMPSComputeRunningProcesses_v3(struct device *d, unsigned *n, struct context *to) {
+	return contexts("mps", d->index, 1, n, to);
+}
+#endif
+
+int nvmlDeviceGetAccountingMode(struct device *d, unsigned *mode) {
+	struct conf c = conf(d->index, "accounting");
+	*mode = c.accounting[d->index];
+	return c.fail;
+}
+
+int nvmlDeviceGetAccountingPids(struct device *d, unsigned *n, unsigned *to) {
+	struct conf c = conf(d->index, "accounting");
+	unsigned found = 0, room = to ? *n : 0;
+	for (int i = 0; i < c.known; i++)
+		if (c.processes[i].device == d->index && c.processes[i].begin <= now() && found++ < room)
+			to[found - 1] = c.processes[i].pid;
+	*n = found;
+	return c.fail ? c.fail : found > room ? INSUFFICIENT_SIZE : SUCCESS;
+}
+
+struct accounting {
+	unsigned gpu, memory;
+	unsigned long long bytes, ms, started_us;
+	unsigned running, reserved[5];
+};
+
+_Static_assert(sizeof(struct use) == 32 && sizeof(struct context) == 24 && sizeof(struct accounting) == 56, "nvml.h");
+
+int nvmlDeviceGetAccountingStats(struct device *d, unsigned pid, struct accounting *to) {
+	struct conf c = conf(d->index, "accounting");
+	struct timespec t;
+	clock_gettime(CLOCK_REALTIME, &t);
+	double at = now(), real = t.tv_sec + t.tv_nsec * 1e-9 - at;
+	for (int i = 0; i < c.known && !c.fail; i++) {
+		struct process *p = &c.processes[i];
+		if (p->device != d->index || p->pid != pid || p->begin > at)
+			continue;
+		memset(to, 0, sizeof *to);
+		to->running = at < p->end;
+		to->gpu = p->sm + 0.5;
+		to->bytes = p->mib * (1 << 20);
+		to->ms = to->running ? 0 : (p->end - p->begin) * 1e3;
+		to->started_us = (p->begin + real) * 1e6;
+		return SUCCESS;
+	}
+	return c.fail ? c.fail : NOT_FOUND;
 }
 
 int nvmlDeviceGetPcieThroughput(struct device *d, int counter, unsigned *kib) {
