@@ -37,7 +37,7 @@ var rank = map[string]int{
 	"cg/report/schema":  0, "cg/report/tables": 0,
 	"cg/nemb/counter": 0, "cg/nemb/patience": 0, "cg/nemb/sysfs": 0,
 	"cg/footprint": 0, "cg/events": 10, "cg/report/format": 20, "cg/report/figures": 0, "cg/report/frame": 0, "cg/report/reporttest": 85, "cg/report/verdict": 85, "cg/report/cluster": 85, "cg/report/timeline": 85, "cg/report/stream": 84, "cg/report/format/all": 95, "cg/nemb/simulate/powercap": 10,
-	"cg/nemb/attribute/stacks": 45, "cg/nemb/attribute/windows": 45, "cg/nemb/attribute/regression": 45, "cg/nemb/attribute/calls": 45,
+	"cg/nemb/attribute/stacks": 45, "cg/nemb/attribute/windows": 45, "cg/nemb/attribute/regression": 45, "cg/nemb/attribute/calls": 45, "cg/nemb/attribute/gpus": 45,
 	"cg/nemb/attribute/paths": 10,
 	"cg/recorder":             0, "cg/recorder/recordertest": 10, "cg/recorder/analysis": 10,
 	"cg/pmsampling/cupti/abi": 0, "cg/pmsampling/cupti": 10, "cg/pmsampling/simulate": 10, "cg/pmsampling": 20, "cg/pmsampling/cgpm": 30, "cg/pmsampling/rows": 40,

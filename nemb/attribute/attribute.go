@@ -7,10 +7,11 @@
 // package is pure: no files, no clock, no goroutines. Its memory grows with
 // the number of call paths, up to a limit, and not with the number of calls.
 //
-// It composes four packages, none of which knows another. stacks folds words into
+// It composes five packages, none of which knows another. stacks folds words into
 // call paths; windows divides the energy of each sampling window in proportion to
 // processor time; regression finds what power goes with each function; calls
-// measures single calls that are long. What they share is the tree of call paths.
+// measures single calls that are long; gpus divides the energy of GPUs. What the first
+// four share is the tree of call paths.
 //
 // Where a model gives a domain's energy, it is in proportion to processor time, and
 // so is the split among call paths. Where a counter does, the split follows the
@@ -25,6 +26,7 @@ import (
 	"cg/checkpoint"
 	"cg/nemb"
 	"cg/nemb/attribute/calls"
+	"cg/nemb/attribute/gpus"
 	"cg/nemb/attribute/regression"
 	"cg/nemb/attribute/stacks"
 	"cg/nemb/attribute/windows"
@@ -44,6 +46,7 @@ type Attributor struct {
 	contexts *contexts
 	data     *regression.Data
 	calls    *calls.Calls
+	gpus     []*gpus.Division
 
 	columns []regression.Entry            // scratch memory
 	times   map[regression.Column]float64 // scratch memory
@@ -225,6 +228,10 @@ func (a *Attributor) closeCalls(w windows.Window, known []*stacks.Thread) {
 // Long is the number of ticks from which on a call is long: it gets joules of its own,
 // or a place in the timeline. It changes with what is known of the counters.
 func (a *Attributor) Long() int64 { return a.calls.Long() }
+
+// Assign takes whose the energies of GPUs are, per domain; nil for what is no GPU. Before
+// Finish. Without it they are unattributed.
+func (a *Attributor) Assign(divisions []*gpus.Division) { a.gpus = divisions }
 
 // Refine takes over what is known of the domains at the end of a run, the same
 // ones: their steps. Before Finish.

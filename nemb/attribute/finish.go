@@ -7,6 +7,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/nemb/attribute/gpus"
 	"cg/nemb/attribute/paths"
 	"cg/nemb/attribute/stacks"
 	"cg/nemb/attribute/windows"
@@ -21,6 +22,7 @@ type outcome struct {
 	whole       [][]nemb.Energy
 	checkpoints nemb.Energy // what they cost
 	programHi   float64     // what the program used at most, in microjoules
+	gpus        []*gpus.Division
 }
 
 // Finish adds everything up. The Attributor is spent afterwards.
@@ -37,13 +39,14 @@ func (a *Attributor) Finish() Result {
 		Background: a.Background,
 		Spans:      a.calls.Spans(),
 		Method:     TimeShare,
+		GPUs:       a.gpus,
 	}
 	r.Counted = a.counted(last)
 	if probe := a.stacks.Probe(); probe != 0 {
 		t := a.windows.Times[probe]
 		r.Checkpoints, r.CheckpointCPU = time.Duration(t.Wall), time.Duration(t.CPU)
 	}
-	o := &outcome{explanation: a.explain(), stacks: a.stacks, tree: a.stacks.Tree}
+	o := &outcome{explanation: a.explain(), stacks: a.stacks, tree: a.stacks.Tree, gpus: a.gpus}
 	a.calls.SetIdle(o.idleOfCalls())
 	r.Idle, r.Seen = o.idlePowers(), o.seen()
 	if o.main >= 0 && o.fits[o.main] != nil {
@@ -91,6 +94,12 @@ func (o *outcome) idlePowers() []nemb.IdlePower {
 		default:
 			powers[d] = nemb.IdlePower{Power: domain.Base, Lo: domain.Base * domain.Lo, Hi: domain.Base * domain.Hi,
 				Method: nemb.IdleModel}
+		}
+		if g := o.gpu(d); g != nil {
+			powers[d] = nemb.IdlePower{}
+			if g.IdlePower.Method != nemb.IdleUnknown {
+				powers[d] = g.IdlePower
+			}
 		}
 	}
 	return powers
@@ -160,7 +169,39 @@ func (o *outcome) ledger(d int) Ledger {
 		l.Functions -= e
 	}
 	o.boundProgram(d, &l)
+	if g := o.gpu(d); g != nil {
+		l.assign(g, o.windows.Domains[d].Domain)
+	}
 	return l
+}
+
+// gpu is how the energy of a domain was divided that does not follow the processors, nil where
+// nobody told.
+func (o *outcome) gpu(d int) *gpus.Division {
+	if d >= len(o.gpus) || o.windows.Domains[d].Domain.FollowsProcessors() {
+		return nil
+	}
+	return o.gpus[d]
+}
+
+// assign gives the energy of a GPU to those who used it.
+func (l *Ledger) assign(g *gpus.Division, domain nemb.Domain) {
+	left := l.Total
+	take := func(e nemb.Energy) nemb.Energy {
+		e = min(e, left)
+		left -= e
+		return e
+	}
+	l.GPU, l.Other, l.Idle = take(g.Program), take(g.Other), take(g.Idle)
+	l.Unattributed = left
+	if g.Method == gpus.Unattributed {
+		return
+	}
+	off := float64(l.Late)
+	if g.Program > 0 {
+		off += float64(domain.Step)
+	}
+	l.ProgramLo, l.ProgramHi = interval(l.GPU, g.ProgramLo*domain.Lo-off, g.ProgramHi*domain.Hi+off)
 }
 
 // boundProgram sets the bounds of the program's energy.
@@ -192,6 +233,7 @@ func (l *Ledger) add(of Ledger) {
 	l.Idle += of.Idle
 	l.Own += of.Own
 	l.Checkpoints += of.Checkpoints
+	l.GPU += of.GPU
 	l.Unattributed += of.Unattributed
 	l.Total += of.Total
 	l.Late += of.Late

@@ -6,6 +6,7 @@ import (
 	"cg/checkpoint"
 	"cg/nemb"
 	"cg/nemb/attribute/calls"
+	"cg/nemb/attribute/gpus"
 	"cg/nemb/attribute/regression"
 )
 
@@ -84,7 +85,7 @@ type Cost struct {
 }
 
 // Ledger accounts for the energy of a domain, or of the machine:
-// Functions + Uninstrumented + Background + Other + Idle + Own + Checkpoints + Unattributed = Total.
+// Functions + Uninstrumented + Background + GPU + Other + Idle + Own + Checkpoints + Unattributed = Total.
 type Ledger struct {
 	Functions      nemb.Energy   // self energies of all sites
 	Uninstrumented nemb.Energy   // the program outside its sites
@@ -93,8 +94,10 @@ type Ledger struct {
 	Idle           nemb.Energy   // drawn without anybody running, where known
 	Own            nemb.Energy   // cg
 	Checkpoints    nemb.Energy   // what the program's checkpoints cost it, where that is known
-	Unattributed   nemb.Energy   // a GPU's, and in windows whose end could not be read
-	Total          nemb.Energy
+	// GPU is the program's of GPUs' energy, which is not told apart by site.
+	GPU          nemb.Energy
+	Unattributed nemb.Energy // a GPU's of which nothing tells whose it is, and in windows whose end could not be read
+	Total        nemb.Energy
 	// ProgramLo and ProgramHi bound what is the program's, the domain's
 	// own bounds included.
 	ProgramLo, ProgramHi nemb.Energy
@@ -110,7 +113,7 @@ func (l Ledger) Balanced() bool {
 
 // Program is the share of the measured program.
 func (l Ledger) Program() nemb.Energy {
-	e := l.Functions + l.Uninstrumented
+	e := l.Functions + l.Uninstrumented + l.GPU
 	for _, b := range l.Background {
 		e += b
 	}
@@ -157,6 +160,9 @@ type Result struct {
 	CPU        time.Duration // of the program
 
 	Background []string // the classes of the ledgers' Background
+	// GPUs are the divisions of GPUs' energies, per domain: nil without Assign, and for what is
+	// no GPU.
+	GPUs []*gpus.Division
 
 	// Checkpoints is what the events cost: time of their threads, and of that
 	// processor time. Zero where no writer says what an event costs.
