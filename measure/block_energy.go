@@ -25,7 +25,7 @@ const MethodBlock = "result-block"
 func OfBlocks(blocks []Block) *Outcome {
 	series := blockSeries(blocks)
 	o := &Outcome{Blocks: blocks, Series: series, Domains: series.Domains}
-	o.Attributed, o.BlockSites = fromBlocks(blocks, series, nil)
+	o.Attributed, o.BlockSites = fromBlocks(blocks, series, attribute.Result{})
 	for i := range o.Attributed.Costs { // readings of one counter, at the edges themselves
 		c := &o.Attributed.Costs[i]
 		c.Self.Lo, c.Self.Hi = c.Self.Energy, c.Self.Energy

@@ -31,7 +31,7 @@ func (o *Outcome) useBlocks() {
 		o.Domains, o.Faults, o.Baseline = told.Domains, nil, nil
 		return
 	}
-	o.Attributed, o.BlockSites = fromBlocks(o.Blocks, o.Series, o.Attributed.Background)
+	o.Attributed, o.BlockSites = fromBlocks(o.Blocks, o.Series, o.Attributed)
 }
 
 // counted tells whether cg itself read a counter of the machine's energy that moved.
@@ -107,9 +107,11 @@ func parseID(id string) (kind checkpoint.Kind, name string, thread uint64, err e
 
 // fromBlocks attributes a series to the checkpoints of blocks. Their times and
 // those of the samples are nanoseconds of one clock, which serve as ticks.
-func fromBlocks(blocks []Block, series nemb.Series, background []string) (attribute.Result, []checkpoint.Site) {
+// like is what is known of the same run without them.
+func fromBlocks(blocks []Block, series nemb.Series, like attribute.Result) (attribute.Result, []checkpoint.Site) {
 	a := attribute.New(series.Domains, processor.Online())
-	a.Background = background
+	a.Background = like.Background
+	a.Assign(like.GPUs)
 	var sites []checkpoint.Site
 	numbers := map[string]checkpoint.SiteID{}
 	type history struct {

@@ -120,11 +120,13 @@ func Run(c Config) (*Outcome, error) {
 		c.Remember(o.Domains)
 	}
 	r := newRecorder(c, sampler, o)
+	r.watch.begin()
 	command := c.command(r)
 	o.Begin = checkpoint.Monotime()
 	child, err := launcher.Start(command)
 	if err != nil {
 		sampler.Stop()
+		r.watch.abandon()
 		return nil, err
 	}
 	o.PID = child.PID()

@@ -61,7 +61,7 @@ func TestFromBlocks(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &b); err != nil {
 		t.Fatal(err)
 	}
-	r, sites := fromBlocks([]Block{b}, series, nil)
+	r, sites := fromBlocks([]Block{b}, series, attribute.Result{})
 	if len(sites) != 2 || sites[0].Func != "m.f" || len(r.Costs) != 2 || !r.Total.Balanced() {
 		t.Fatalf("%+v %+v", sites, r)
 	}

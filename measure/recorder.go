@@ -34,6 +34,7 @@ type recorder struct {
 	interval   time.Duration
 	ending     func()
 	live       *live      // nil where nobody looks
+	watch      *watch     // nil without GPUs
 	mu         sync.Mutex // blocks come from the launcher's goroutine
 }
 
@@ -42,7 +43,7 @@ func newRecorder(c Config, sampler *sampler.Sampler, o *Outcome) *recorder {
 		channel: c.Channel, sampler: sampler, account: c.Account, outcome: o,
 		attributor: attribute.New(o.Domains, processor.Online()),
 		events:     c.Events, names: c.Names, interval: c.Interval,
-		ending:    c.Ending,
+		ending: c.Ending, watch: newWatch(c.Sensors, c.Account),
 		recording: nemb.Recording{Domains: o.Domains},
 	}
 	r.attributor.MaxDepth = c.MaxDepth
@@ -176,12 +177,14 @@ func (r *recorder) finish() {
 		o.Lost, o.Waits, o.Damage = r.channel.Lost(), r.channel.Waits(), r.channel.Damage()
 		o.Refused = r.channel.RefusedTrees()
 	}
+	r.watch.end(samples[len(samples)-1].Time)
 	r.attributor.Refine(r.sampler.Domains())
-	o.Attributed = r.attributor.Finish()
 	o.Sampler, o.Faults, o.Domains = r.sampler.Stats(), r.sampler.Faults(), r.sampler.Domains()
 	o.Baseline.Set(o.Domains)
 	o.Series = nemb.Series{Domains: o.Domains, Samples: r.recording.Samples(), Gaps: o.Sampler.Gaps,
 		Interval: r.recording.Interval()}
+	r.attributor.Assign(r.watch.divide(o.Series, o.Domains))
+	o.Attributed = r.attributor.Finish()
 }
 
 func (r *recorder) record(s nemb.Sample) {

@@ -10,6 +10,7 @@ import (
 	"cg/measure"
 	"cg/nemb"
 	"cg/nemb/attribute"
+	"cg/nemb/attribute/gpus"
 )
 
 // The lines of the ledger. Those of the program's background threads have the
@@ -21,6 +22,7 @@ const (
 	LineIdle           = "idle"
 	LineOwn            = "cg"
 	LineCheckpoints    = "checkpoints"
+	LineGPU            = "program on GPUs" // of the program, not told apart by function
 	LineUnattributed   = "unattributed"
 )
 
@@ -46,17 +48,26 @@ type energies struct {
 
 func (e energies) known() bool { return e.kind != nemb.Unavailable }
 
-// divided tells whether some of the energy follows the processors, and is that of
-// somebody. What a GPU used is nobody's.
+// divided tells whether some of the energy is that of somebody: it follows the processors, or
+// a GPU's driver tells who used it.
 func (e energies) divided() bool {
+	return e.byFunction() || e.known() && slices.ContainsFunc(e.result.GPUs, isDivided)
+}
+
+// isDivided tells whether the energy of a GPU is that of somebody.
+func isDivided(g *gpus.Division) bool { return g != nil && g.Method != gpus.Unattributed }
+
+// byFunction tells whether some of the energy follows the processors, and so can be told
+// apart by function. What a GPU used cannot.
+func (e energies) byFunction() bool {
 	return e.known() && slices.ContainsFunc(e.domains, func(d nemb.Domain) bool {
 		return d.InTotal && d.FollowsProcessors()
 	})
 }
 
-// ofProgram is the kind of the program's energies and its functions'.
-func (e energies) ofProgram() nemb.Method {
-	if !e.divided() {
+// ofFunctions is the kind of the functions' energies.
+func (e energies) ofFunctions() nemb.Method {
+	if !e.byFunction() {
 		return nemb.Unavailable
 	}
 	return e.kind
@@ -70,6 +81,7 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 	r.totals(e)
 	r.ledger(e)
 	r.idlePower(e)
+	r.gpus(e)
 	calls := r.functions(e, sites)
 	r.unresolved()
 	r.sites(sites, calls)
@@ -139,7 +151,12 @@ func (r *Run) ledger(e energies) {
 	if !e.known() {
 		return
 	}
-	if !e.divided() { // nothing is known of anybody's
+	onGPUs := func(l attribute.Ledger) nemb.Energy { return l.GPU }
+	if !e.byFunction() { // nothing but GPUs is measured
+		if e.divided() {
+			line(LineGPU, onGPUs)
+			line(LineOther, func(l attribute.Ledger) nemb.Energy { return l.Other })
+		}
 		line(LineIdle, func(l attribute.Ledger) nemb.Energy { return l.Idle })
 		line(LineUnattributed, func(l attribute.Ledger) nemb.Energy { return l.Unattributed })
 		return
@@ -148,6 +165,9 @@ func (r *Run) ledger(e energies) {
 	line(LineUninstrumented, func(l attribute.Ledger) nemb.Energy { return l.Uninstrumented })
 	for i, name := range e.result.Background {
 		line(name, func(l attribute.Ledger) nemb.Energy { return l.Background[i] })
+	}
+	if slices.ContainsFunc(e.result.GPUs, isDivided) {
+		line(LineGPU, onGPUs)
 	}
 	if !e.ofProgramAlone() {
 		line(LineOther, func(l attribute.Ledger) nemb.Energy { return l.Other })
@@ -176,7 +196,7 @@ func (r *Run) functions(e energies, sites []checkpoint.Site) map[checkpoint.Site
 		switch {
 		case s.Kind != checkpoint.Task:
 			r.Functions = append(r.Functions, functionOf(c, s, e, sites))
-		case e.divided():
+		case e.byFunction():
 			r.between(c, e.domains)
 		}
 	}
@@ -191,10 +211,10 @@ func functionOf(c attribute.Cost, s checkpoint.Site, e energies, sites []checkpo
 		SelfTimeS: c.SelfTime.Seconds(), InclusiveTimeS: c.InclusiveTime.Seconds(),
 		SelfTimeDoubtS: c.SelfTimeDoubt.Seconds(),
 		CPUTimeS:       c.CPUTime.Seconds(), SuspendedS: c.Suspended.Seconds(),
-		EnergyKind: e.ofProgram(), EnergyMethod: c.Method, EnergySource: e.source, Unresolved: NoSensor,
+		EnergyKind: e.ofFunctions(), EnergyMethod: c.Method, EnergySource: e.source, Unresolved: NoSensor,
 		CallsCut: c.Cut, Domains: map[string]Joules{}, CallsTime: callsTime(c.Times),
 	}
-	if !e.divided() {
+	if !e.byFunction() {
 		if e.known() {
 			f.Unresolved = OnlyGPUs
 		}
@@ -244,7 +264,7 @@ func (r *Run) paths(e energies, sites []checkpoint.Site) {
 		} else if s.Kind == checkpoint.Task {
 			path.Site, path.Task = 0, s.Func
 		}
-		if e.divided() {
+		if e.byFunction() {
 			path.SelfEnergyJ = joules(p.Self)
 			for d, v := range p.Domains {
 				if e.domains[d].InTotal && v > 0 {
@@ -268,7 +288,7 @@ func (r *Run) channel(e energies) {
 		if stats.Events > 0 {
 			r.Channel.Cost.EventNs = float64(result.Checkpoints) / float64(stats.Events)
 		}
-		if e.divided() {
+		if e.byFunction() {
 			r.Channel.Cost.EnergyJ = joules(result.Total.Checkpoints)
 		}
 		if counted := result.Counted; counted.Events > 0 {
@@ -341,7 +361,7 @@ func (r *Run) Tests(result attribute.Result, sites []checkpoint.Site, begun map[
 		if span.Bench {
 			t.Iterations = &span.Iterations
 		}
-		if r.Totals.ProgramEnergyJ != nil {
+		if r.Totals.ProgramEnergyJ != nil && r.byFunction() {
 			*t.ProgramShare = ProgramShare{joules(c.Inclusive.Energy), joules(c.Inclusive.Lo),
 				joules(c.Inclusive.Hi)}
 		}

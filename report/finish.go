@@ -18,7 +18,6 @@ import (
 	"cg/measure"
 	"cg/nemb"
 	"cg/nemb/patience"
-	"cg/report/figures"
 	"cg/runtimes/sdk/spec"
 )
 
@@ -151,7 +150,7 @@ func (r *Run) Finish(f Facts) {
 	r.sampled(o.Series)
 	r.Program(f.Program, o, r.started, now)
 	r.Tests(o.Attributed, sites, f.Begun, f.Spans)
-	r.machineInTasks(o.Series)
+	r.machineInTasks(o.Series, o.Attributed.GPUs)
 	if f.Outcomes != nil && len(r.Tasks) > 1 {
 		tests := r.Tasks[1:]
 		names := make([]string, len(tests))
@@ -335,31 +334,6 @@ func (r *Run) warnOfSensors(f Facts) {
 	if len(doubts) > 0 {
 		r.Warn("sensor-suspect", strings.Join(doubts, "; "))
 	}
-}
-
-// warnOfGPUs warns of energy of GPUs, which no counter tells whose it is.
-func (r *Run) warnOfGPUs(o *measure.Outcome) {
-	if r.Totals.EnergyJ == nil {
-		return
-	}
-	var sum Joules
-	var gpus []string
-	for d, domain := range o.Domains {
-		if domain.InTotal && !domain.FollowsProcessors() && drew(o, d) > 0 {
-			sum += Joules(o.Attributed.Domains[d].Unattributed)
-			gpus = append(gpus, domain.ID)
-		}
-	}
-	if len(gpus) == 0 {
-		return
-	}
-	text := fmt.Sprintf("%s used %s%s, and nothing tells whose that is: it is on the ledger's line unattributed, and "+
-		"in no energy of the program, its functions or other processes", strings.Join(gpus, ", "), r.Mark(),
-		figures.Energy(&sum))
-	if r.Totals.ProgramEnergyJ == nil {
-		text += "; as nothing else is measured, these are not known"
-	}
-	r.Warn("gpu-unattributed", text+". If nothing else uses the GPU, that is the program's")
 }
 
 // warnOfRuntime warns of what runs in the program.

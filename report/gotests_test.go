@@ -20,7 +20,7 @@ func goTests(costs []attribute.Cost, begun map[checkpoint.SiteID]checkpoint.Inst
 	r := &Run{Tasks: []Task{{Name: "go test", EndedAtMonoNs: 1e9}}}
 	r.Totals.EnergyJ, r.Totals.HiJ, r.Totals.Kind, r.Totals.ProgramEnergyJ = new(Joules), new(Joules), nemb.Measured, new(Joules)
 	r.Tests(attribute.Result{Costs: costs}, sites, begun, spans)
-	r.machineInTasks(steadyMachine(1000))
+	r.machineInTasks(steadyMachine(1000), nil)
 	tests := map[string]Task{}
 	for _, t := range r.Tasks[1:] {
 		tests[t.Name] = t

@@ -180,7 +180,7 @@ func suiteWith(kind nemb.Method, spans map[checkpoint.SiteID]Span) (r *Run, test
 	outcome := &measure.Outcome{Attributed: result, Domains: []nemb.Domain{d}, Begin: 1, End: 1000 * ms}
 	r.Program("-m pytest", outcome, time.Unix(1000, 0), time.Unix(1001, 0))
 	r.Tests(result, sites, map[checkpoint.SiteID]checkpoint.Instant{2: 100 * ms, 3: 500 * ms}, spans)
-	r.machineInTasks(series)
+	r.machineInTasks(series, nil)
 	return r, r.Tasks[1:]
 }
 

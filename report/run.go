@@ -107,6 +107,8 @@ type Run struct {
 	Warnings  []Warning  `json:"warnings"`
 	Baseline  *Baseline  `json:"baseline,omitempty"`
 	Idle      *Idle      `json:"idle_power,omitempty"`
+	// GPUs says whose their energy is; nil without GPUs whose driver can be asked.
+	GPUs *GPUs `json:"gpus,omitempty"`
 	// Sources are the files of its functions, where they were kept.
 	Sources []Source `json:"sources,omitempty"`
 	// Footprint is what the machine's energy comes to, where that was asked for.
@@ -585,16 +587,11 @@ func ReadFrom(f io.ReadSeeker) (*Run, error) {
 		switch {
 		case p.Parent >= i || (p.Parent < 0) != (i == 0):
 			return nil, fmt.Errorf("paths[%d].parent: %d is no path before it", i, p.Parent)
-		case (p.SelfEnergyJ == nil) != (r.Totals.ProgramEnergyJ == nil):
+		case (p.SelfEnergyJ == nil) != (r.Totals.ProgramEnergyJ == nil || !r.byFunction()):
 			return nil, fmt.Errorf("paths[%d].self_energy_j: energies of call paths and of the program are known "+
 				"together or not at all", i)
 		}
 	}
 	r.Renew()
 	return r, nil
-}
-
-func decimal(j Joules) string {
-	b, _ := j.MarshalJSON()
-	return strings.TrimRight(strings.TrimRight(string(b), "0"), ".")
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cg/nemb"
+	"cg/nemb/attribute/gpus"
 	"cg/runtimes/sdk/spec"
 )
 
@@ -72,7 +73,7 @@ func (t *Task) wholeOf(of Totals) {
 // machineInTasks gives the tasks within the program the machine's energy while they ran.
 // Tasks that ran at the same time share it: at each moment it is divided equally among
 // those that have no task within them.
-func (r *Run) machineInTasks(series nemb.Series) {
+func (r *Run) machineInTasks(series nemb.Series, divisions []*gpus.Division) {
 	if len(r.Tasks) < 2 || r.Totals.EnergyJ == nil || len(series.Samples) < 2 {
 		return
 	}
@@ -83,6 +84,7 @@ func (r *Run) machineInTasks(series nemb.Series) {
 	s.divide()
 	for i := range s.tasks {
 		s.tell(i, r.Totals)
+		s.gpusInTasks(i, divisions)
 	}
 }
 

@@ -55,7 +55,7 @@ func TestMachineInTasks(t *testing.T) {
 	} {
 		r := &Run{Tasks: append([]Task{span("all", 0, 1000)}, test.tasks...)}
 		r.Totals.EnergyJ, r.Totals.HiJ, r.Totals.Kind = new(Joules), new(Joules), nemb.Measured
-		r.machineInTasks(steadyMachine(1000))
+		r.machineInTasks(steadyMachine(1000), nil)
 		for i, task := range r.Tasks[1:] {
 			if task.EnergyJ == nil || task.LoJ == nil || task.HiJ == nil {
 				t.Errorf("%s: %s: not known", test.name, task.Name)
@@ -97,7 +97,7 @@ func TestMachineInTasksBetweenSamples(t *testing.T) {
 	}
 	r := &Run{Tasks: []Task{{}, task(102, 105), task(255, 345)}}
 	r.Totals.EnergyJ, r.Totals.HiJ, r.Totals.Kind = new(Joules), new(Joules), nemb.Measured
-	r.machineInTasks(s)
+	r.machineInTasks(s, nil)
 	for i, truth := range []float64{0.15, 3.6} {
 		got := r.Tasks[i+1]
 		if got.LoJ == nil || got.LoJ.Float() > truth || got.HiJ.Float() < truth {
@@ -133,7 +133,7 @@ func TestMachineInTasksThatWait(t *testing.T) {
 	} {
 		r := &Run{Tasks: append([]Task{program}, test.tasks...)}
 		r.Totals.EnergyJ, r.Totals.HiJ, r.Totals.Kind = new(Joules), new(Joules), nemb.Measured
-		r.machineInTasks(steadyMachine(1000))
+		r.machineInTasks(steadyMachine(1000), nil)
 		for i, task := range r.Tasks[1:] {
 			if task.EnergyJ == nil {
 				t.Errorf("%s: %s: not known", test.name, task.Name)
@@ -175,7 +175,7 @@ func TestMachineInManyTasks(t *testing.T) {
 	want := plainly(tasks, ms)
 	r := &Run{Tasks: append([]Task{{}}, tasks...)}
 	r.Totals.EnergyJ, r.Totals.HiJ, r.Totals.Kind = new(Joules), new(Joules), nemb.Measured
-	r.machineInTasks(steadyMachine(ms + 10))
+	r.machineInTasks(steadyMachine(ms+10), nil)
 	for i, task := range r.Tasks[1:] {
 		if got := task.Domains["package-0"].Float(); math.Abs(got-want[i]) > 2e-6 {
 			t.Fatalf("%s: %g J, want %g", task.Name, got, want[i])
@@ -230,7 +230,7 @@ func BenchmarkMachineInTasks(b *testing.B) {
 					r.Tasks[i] = Task{StartedAtMonoNs: int64(i), EndedAtMonoNs: 1e9 - int64(i), DurationS: 1, Domains: map[string]Joules{}, DomainsPowerW: map[string]float64{}}
 				}
 				r.Totals.EnergyJ = new(Joules)
-				r.machineInTasks(series)
+				r.machineInTasks(series, nil)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/task")
 		})
@@ -242,7 +242,7 @@ func TestMachineInTasksAgain(t *testing.T) {
 	task := Task{Depth: 1, StartedAtMonoNs: 100e6, EndedAtMonoNs: 300e6, Domains: map[string]Joules{}, DomainsPowerW: map[string]float64{}, again: true}
 	r := &Run{Tasks: []Task{{}, task}}
 	r.Totals.EnergyJ = new(Joules)
-	r.machineInTasks(steadyMachine(1000))
+	r.machineInTasks(steadyMachine(1000), nil)
 	if r.Tasks[1].EnergyJ != nil || len(r.Tasks[1].Domains) > 0 {
 		t.Errorf("%+v", r.Tasks[1])
 	}
@@ -252,7 +252,7 @@ func TestMachineInTasksAgain(t *testing.T) {
 func TestMachineInTasksBeyondSamples(t *testing.T) {
 	r := &Run{Tasks: []Task{{}, {Depth: 1, StartedAtMonoNs: 900e6, EndedAtMonoNs: 1100e6, Domains: map[string]Joules{}, DomainsPowerW: map[string]float64{}}}}
 	r.Totals.EnergyJ = new(Joules)
-	r.machineInTasks(steadyMachine(1000))
+	r.machineInTasks(steadyMachine(1000), nil)
 	if r.Tasks[1].EnergyJ != nil {
 		t.Error(*r.Tasks[1].EnergyJ)
 	}

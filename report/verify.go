@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"cg/nemb"
 )
@@ -19,6 +20,7 @@ func (r *Run) Check() []string {
 	}
 	c.totals(r)
 	c.ledger(r)
+	c.gpus(r)
 	c.functions(r)
 	c.verdicts(r)
 	c.paths(r)
@@ -185,7 +187,7 @@ func (c *check) checkpoints(r *Run) {
 	i := slices.IndexFunc(r.Ledger, func(l Line) bool { return l.Name == LineCheckpoints })
 	cost := r.Channel.Cost
 	switch {
-	case i < 0 && (cost == nil || cost.EnergyJ == nil && r.Totals.ProgramEnergyJ == nil):
+	case i < 0 && (cost == nil || cost.EnergyJ == nil && (r.Totals.ProgramEnergyJ == nil || !r.byFunction())):
 	case i < 0 || cost == nil || cost.EnergyJ == nil:
 		c.fault("channel.cost", "it and the ledger's line of checkpoints are known together or not at all")
 	default:
@@ -269,7 +271,7 @@ func (c *check) paths(r *Run) {
 			c.fault(fmt.Sprintf("paths[%d].parent", i), "%d is no path before it", p.Parent)
 			return
 		}
-		if (p.SelfEnergyJ == nil) != (r.Totals.ProgramEnergyJ == nil) {
+		if (p.SelfEnergyJ == nil) != (r.Totals.ProgramEnergyJ == nil || !r.byFunction()) {
 			c.fault(fmt.Sprintf("paths[%d].self_energy_j", i),
 				"energies of call paths and of the program are known together or not at all")
 		}
@@ -406,4 +408,9 @@ func (c *check) share(r *Run, field string, t Task) {
 	if e := r.Totals.ProgramEnergyJ; e != nil && share.ProgramEnergyJ != nil {
 		c.sum("totals.program_energy_j", "the tasks at the top level", *e, *share.ProgramEnergyJ)
 	}
+}
+
+func decimal(j Joules) string {
+	b, _ := j.MarshalJSON()
+	return strings.TrimRight(strings.TrimRight(string(b), "0"), ".")
 }

@@ -92,6 +92,9 @@ func (m *page) single(r *report.Run, o format.Options) {
 	if r.Baseline != nil {
 		m.line("Baseline: %s\n", escape.Replace(r.Baseline.Line()))
 	}
+	if line := r.GPUs.Line(mark); line != "" {
+		m.line("GPU: %s\n", escape.Replace(line))
+	}
 	if r.Idle.IsWorthTelling() {
 		m.line("Idle power: %s\n", escape.Replace(r.Idle.Line()))
 	}

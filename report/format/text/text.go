@@ -107,8 +107,12 @@ func (p *printer) energies(r *report.Run, why string, share bool) {
 		p.line("Program  ?  %s", p.paint(yellow, r.WhyNoShare()))
 		line("Machine", t.EnergyJ, t.LoJ, t.HiJ, p.kind(t.Kind), bold)
 	default:
+		how := "the program's part of it is by processor time"
+		if r.GPUs.Line("") != "" {
+			how += ", of GPUs by their drivers"
+		}
 		line("Program", t.ProgramEnergyJ, t.ProgramEnergyLoJ, t.ProgramEnergyHiJ, p.kind(t.Kind), bold)
-		line("Machine", t.EnergyJ, t.LoJ, t.HiJ, p.paint(dim, "the program's part of it is by processor time"), "")
+		line("Machine", t.EnergyJ, t.LoJ, t.HiJ, p.paint(dim, how), "")
 	}
 }
 
@@ -148,6 +152,9 @@ func (p *printer) headline(r *report.Run) {
 	}
 	if r.Baseline != nil {
 		p.line("Baseline %s", p.paint(dim, r.Baseline.Line()))
+	}
+	if line := r.GPUs.Line(r.Mark()); line != "" {
+		p.line("GPU      %s", p.paint(dim, line))
 	}
 	if r.Idle.IsWorthTelling() {
 		p.line("Idle     %s", p.paint(dim, r.Idle.Line()))

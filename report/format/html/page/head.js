@@ -51,7 +51,7 @@ function warnings(run) {
 }
 
 const ledgerClass = {
-  functions: 'l1', uninstrumented: 'l2', 'other processes': 'l3', idle: 'l4', cg: 'l5', checkpoints: 'l7', unattributed: 'l6',
+  functions: 'l1', uninstrumented: 'l2', 'other processes': 'l3', idle: 'l4', cg: 'l5', checkpoints: 'l7', unattributed: 'l6', 'program on GPUs': 'l8',
 };
 const ledgerTitle = {
   functions: 'the sum of the self energies of functions',
@@ -60,7 +60,8 @@ const ledgerTitle = {
   idle: 'what the machine draws when idle',
   cg: 'cg itself: sampling and instrumenting',
   checkpoints: 'the code that cg put where functions begin and end; counted for no function',
-  unattributed: 'energy of GPUs, which nobody is known to have used, and of no known time: a reading at the end failed',
+  'program on GPUs': 'what the program used of GPUs, as their drivers tell; not told apart by function',
+  unattributed: 'energy of GPUs of which nothing tells whose it is, and of no known time: a reading at the end failed',
 };
 // How idle power was found.
 const idleFrom = {

@@ -1,0 +1,162 @@
+package measure
+
+import (
+	"sync"
+	"time"
+
+	"cg/checkpoint"
+	"cg/nemb"
+	"cg/nemb/account"
+	"cg/nemb/attribute/gpus"
+)
+
+// Drivers are asked so often who uses their GPUs: more often than they take samples, so that
+// it is known whose a process is before it is over.
+const occupancyPeriod = 250 * time.Millisecond
+
+// After the program's end the driver's last samples are waited for so long, where the program
+// used a GPU.
+const (
+	lastSamples = nemb.LongestUseSample + 200*time.Millisecond
+	lastPause   = 20 * time.Millisecond
+)
+
+// watch asks drivers who uses their GPUs while a program runs.
+type watch struct {
+	of      []watched
+	account *account.Account
+	stop    chan struct{}
+	asking  sync.WaitGroup
+}
+
+// watched is a GPU.
+type watched struct {
+	sensor nemb.Occupied
+	domain string
+	log    gpus.Log
+}
+
+// newWatch finds the GPUs among sensors whose drivers tell who uses them. nil where there are
+// none, and where it cannot be told which processes are the program's.
+func newWatch(sensors []nemb.Sensor, of *account.Account) *watch {
+	if of == nil {
+		return nil
+	}
+	w := &watch{account: of, stop: make(chan struct{})}
+	for _, s := range sensors {
+		if o, ok := s.(nemb.Occupied); ok {
+			w.of = append(w.of, watched{sensor: o, domain: s.Domains()[0].ID})
+		}
+	}
+	if len(w.of) == 0 {
+		return nil
+	}
+	return w
+}
+
+// begin asks once, and then at the period until end.
+func (w *watch) begin() {
+	if w == nil {
+		return
+	}
+	w.ask()
+	w.asking.Go(func() {
+		tick := time.NewTicker(occupancyPeriod)
+		defer tick.Stop()
+		for {
+			select {
+			case <-w.stop:
+				return
+			case <-tick.C:
+				w.ask()
+			}
+		}
+	})
+}
+
+// abandon stops asking.
+func (w *watch) abandon() {
+	if w == nil {
+		return
+	}
+	close(w.stop)
+	w.asking.Wait()
+}
+
+// end stops asking. The last samples of GPUs that the program used end at until or later,
+// unless the driver has none.
+func (w *watch) end(until checkpoint.Instant) {
+	if w == nil {
+		return
+	}
+	w.abandon()
+	w.ask()
+	deadline := checkpoint.Monotime() + checkpoint.Instant(lastSamples)
+	for ; checkpoint.Monotime() < deadline; time.Sleep(lastPause) {
+		waiting := false
+		for i := range w.of {
+			l := &w.of[i].log
+			if l.Samples() && l.IsUsed() && l.SeenUntil() < until {
+				w.askOne(&w.of[i])
+				waiting = true
+			}
+		}
+		if !waiting {
+			return
+		}
+	}
+}
+
+func (w *watch) ask() {
+	for i := range w.of {
+		w.askOne(&w.of[i])
+	}
+}
+
+func (w *watch) askOne(g *watched) { g.log.Add(g.sensor.Occupants(), w.owner) }
+
+// owner is whose a process is.
+func (w *watch) owner(pid int) gpus.Owner {
+	switch w.account.Member(pid) {
+	case account.Member:
+		return gpus.Program
+	case account.Vanished:
+		return gpus.Gone
+	}
+	return gpus.Other
+}
+
+// divide divides the energies of the GPUs of a run: per domain, nil for one that is no GPU, or
+// whose driver was not asked.
+func (w *watch) divide(series nemb.Series, domains []nemb.Domain) []*gpus.Division {
+	all := make([]*gpus.Division, len(domains))
+	n := len(series.Samples)
+	if n < 2 {
+		return all
+	}
+	first, last := series.Samples[0], series.Samples[n-1]
+	for d := range domains {
+		domain := &domains[d]
+		if domain.FollowsProcessors() {
+			continue
+		}
+		var log gpus.Log
+		if w != nil {
+			for i := range w.of {
+				if w.of[i].domain == domain.ID {
+					log = w.of[i].log
+				}
+			}
+		}
+		var base nemb.IdlePower
+		if domain.BaseHi > 0 && domain.BaseMethod != nemb.IdleRemembered {
+			base = nemb.IdlePower{Power: domain.Base, Lo: domain.BaseLo, Hi: domain.BaseHi, Method: nemb.IdleBaseline}
+		}
+		division := log.Divide(gpus.Curve{
+			Knots: series.Knots(d), From: first.Time, To: last.Time, Period: domain.Period,
+			Total: last.Energy[d] - first.Energy[d],
+		}, base)
+		all[d] = &division
+	}
+	return all
+}
