@@ -85,7 +85,7 @@ var update = flag.Bool("update", false, "write the file of this version to testd
 
 // Files of each version of cg are read.
 func TestSaved(t *testing.T) {
-	const folder = "../../testdata/saved"
+	const folder = "testdata/saved"
 	file, want, tail := written(t)
 	if *update {
 		if err := os.WriteFile(filepath.Join(folder, "0.1.0", "samples.cgpm"), file, 0o644); err != nil {
