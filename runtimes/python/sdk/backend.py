@@ -29,6 +29,8 @@ def wheel(folder, files):
     files = dict(files)
     files[info + "METADATA"] = ("Metadata-Version: 2.1\nName: %s\nVersion: %s\nSummary: %s\nRequires-Python: %s\n" % (
         f["name"], f["version"], f["description"], f["requires-python"])).encode()
+    # The name is the module's, so that -p with that name does not register it twice.
+    files[info + "entry_points.txt"] = b"[pytest11]\ncodegreen.pytest_plugin = codegreen.pytest_plugin\n"
     files[info + "WHEEL"] = ("Wheel-Version: 1.0\nGenerator: cg\nRoot-Is-Purelib: true\nTag: %s\n" % TAG).encode()
     record = "".join("%s,sha256=%s,%d\n" % (name, digest(text), len(text)) for name, text in sorted(files.items()))
     files[info + "RECORD"] = (record + info + "RECORD,,\n").encode()

@@ -6,7 +6,7 @@ import struct
 import sys
 import tempfile
 
-from codegreen import _division, _energy, _neighbours, _noise, _powercap, _report, _requests, _result, _ring, _session, _source, _zones
+from codegreen import _budget, _division, _energy, _neighbours, _noise, _powercap, _report, _requests, _result, _ring, _session, _source, _zones
 
 faults = 0
 
@@ -182,6 +182,19 @@ def counts(case):
     check(list(task.units.items()) == list(case["want"].items()), "counts:", case["name"], task.units, "want", case["want"])
 
 
+def budgets(case):
+    if "text" in case:
+        try:
+            got = _budget.parse(case["text"])
+        except ValueError:
+            got = None
+        check(near(got, case["joules"]), "budgets:", case, got)
+        return
+    got = _budget.Judged(case["runs"], case["budget_j"], case["limit"])
+    met = all(abs(a - b) < 1e-6 for a, b in zip((got.energy, got.lo, got.hi), case["mean"]))
+    check(met and got.verdict == case["want"], "budgets:", case["name"], vars(got), "want", case["want"])
+
+
 def tasks(case):
     domains = [_energy.Domain(**d) for d in case["domains"]]
     samples = _energy.Samples(domains)
@@ -326,7 +339,7 @@ def table(path, rule):
 folder = sys.argv[1]
 print("between.txt: %d cases" % between(os.path.join(folder, "between.txt")))
 for name, rule in ("noise.json", noise), ("ring.json", ring), ("powercap.json", powercap), ("unwrap.json", unwrap), \
-        ("tasks.json", tasks), ("counts.json", counts), ("shares.json", shares), ("cells.json", cells), ("neighbours.json", neighbours), \
+        ("tasks.json", tasks), ("counts.json", counts), ("budgets.json", budgets), ("shares.json", shares), ("cells.json", cells), ("neighbours.json", neighbours), \
         ("requests.json", requests), \
         ("fields.json", fields), ("files.json", files):
     print("%s: %d cases" % (name, table(os.path.join(folder, name), rule)))
