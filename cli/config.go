@@ -87,6 +87,7 @@ var checks = map[string]func(string) error{
 	"gate.inconclusive": oneOf("fail", "warn", "pass"),
 	"gate.batch":        func(s string) error { _, err := batch(s); return err },
 	"max-time":          checkTime,
+	"cool-down":         func(s string) error { _, err := coolDownOf(s); return err },
 	meter.Name:          func(s string) error { return new(meters).Set(s) },
 	"log-level":         func(s string) error { _, err := logLevel(s); return err },
 	"grid-zone":         checkRate(func(s *footprint.Settings, text string) { s.Zone = text }),

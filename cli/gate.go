@@ -229,7 +229,8 @@ type check struct {
 	per          []work.Pattern
 	callgrind    *gate.Callgrind
 	counter      *account.Instructions
-	last         *report.Run // of head
+	last         *report.Run          // of head
+	state        *report.MachineState // around the first run
 	warnings     []report.Warning
 	progress     bool
 }

@@ -304,6 +304,13 @@ func (k *check) ended(ctx context.Context, side gate.Side, run *report.Run) erro
 		return fail(status, "%s failed in %s: %s%s", strings.Join(k.command, " "), k.named(side), what, tail)
 	}
 	first := k.last == nil
+	warnings := run.Warnings
+	if w, changed := run.ChangedSince(k.state); changed {
+		warnings = append(slices.Clone(warnings), w)
+	}
+	if k.state == nil {
+		k.state = run.MachineState
+	}
 	if side == gate.Head || first {
 		k.last = run
 	}
@@ -312,7 +319,7 @@ func (k *check) ended(ctx context.Context, side gate.Side, run *report.Run) erro
 			return err
 		}
 	}
-	for _, w := range run.Warnings {
+	for _, w := range warnings {
 		if !slices.ContainsFunc(k.warnings, func(o report.Warning) bool { return o.Slug == w.Slug }) {
 			k.warnings = append(k.warnings, w)
 		}

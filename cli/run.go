@@ -69,6 +69,8 @@ run, or is not found; 2 usage.`,
 			&cli.StringFlag{Name: "validate",
 				Usage: "run `LINE` with sh after each run, unmeasured: if it fails, the run has failed"},
 			coresFlag(),
+			&cli.StringFlag{Name: "cool-down", Usage: "wait between runs until the processors have `LIMIT` at most " +
+				"(60C; 60C,10m: so long at most, default 5m), or for a time (30s)"},
 			&cli.StringFlag{Name: "stdin", Usage: "give every run `FILE` as standard input"},
 			&cli.StringFlag{Name: "timeout", Aliases: []string{"t"},
 				Usage: "end a run and its children after `TIME` (seconds, or such as 1m30s)"},
@@ -113,6 +115,7 @@ type series struct {
 	prepare       string
 	validate      string
 	cores         string
+	coolDown      coolDown
 	stdin         string
 	timeout       time.Duration
 	budget        *float64
@@ -176,6 +179,9 @@ func runOften(c *cli.Context, written *bool) error {
 		return err
 	}
 	defer s.machine.close()
+	if err := s.coolDown.check(s.machine.root); err != nil {
+		return err
+	}
 	s.log, s.env = filepath.Join(folder.Path, "stderr"), offered()
 
 	if s.base, s.unused, err = s.machine.idle(ctx, s.interval, s.baseline); err != nil {
@@ -307,6 +313,9 @@ func seriesOptions(c *cli.Context) (*series, error) {
 	if s.per, err = work.ParseAll(textsOf(c, "per")); err != nil {
 		return nil, fail(statusUsage, "--per: %w", err)
 	}
+	if s.coolDown, err = coolDownOf(c.String("cool-down")); err != nil {
+		return nil, fail(statusUsage, "--cool-down: %w", err)
+	}
 	if s.baseline, err = baselineTime(c.String("baseline")); err != nil {
 		return nil, fail(statusUsage, "--baseline: %w", err)
 	}
@@ -329,14 +338,19 @@ func seriesOptions(c *cli.Context) (*series, error) {
 	if err := restrict(&launcher.Cmd{}, s.cores); err != nil {
 		return nil, err
 	}
-	if s.stdin != "" {
-		f, err := os.Open(s.stdin)
-		if err != nil {
-			return nil, fail(statusUsage, "--stdin: %w", err)
-		}
-		f.Close()
+	return s, s.inputIsThere()
+}
+
+// inputIsThere refuses an input that cannot be opened.
+func (s *series) inputIsThere() error {
+	if s.stdin == "" {
+		return nil
 	}
-	return s, nil
+	f, err := os.Open(s.stdin)
+	if err != nil {
+		return fail(statusUsage, "--stdin: %w", err)
+	}
+	return f.Close()
 }
 
 // run runs every round. A run during which cg is asked to end is cut short: it is left out, but where
@@ -353,6 +367,9 @@ rounds:
 	for round := range s.warmup + s.repeat {
 		order := rand.Perm(len(s.argvs))
 		for k, i := range order {
+			if measured {
+				s.coolDown.wait(ctx, s.machine.root, s.say)
+			}
 			s.say("round %d of %d, command %d of %d", round+1, s.warmup+s.repeat, k+1, len(order))
 			run, err := s.once(ctx, s.argvs[i])
 			if err != nil {

@@ -22,6 +22,7 @@ import (
 	"cg/measure"
 	"cg/nemb"
 	"cg/nemb/account"
+	"cg/nemb/condition"
 	"cg/nemb/idle"
 	"cg/nemb/node"
 	"cg/nemb/sensor/estimate"
@@ -40,12 +41,18 @@ type Machine struct {
 // facts adds what is known of the machine.
 func (m *Machine) facts(f report.Facts) report.Facts {
 	f.Denied, f.Hung, f.Doubts = m.Found.Denied, m.Found.Hung, m.Found.Doubts()
+	if f.State != nil {
+		f.State.After = condition.Read(m.Root)
+	}
 	cpu := m.Root.CPU()
 	_, calibrated, _ := estimate.Calibrated(cpu)
 	f.CPUModel, f.CPUKnown = cpu.Name, cpu.March != "" || calibrated
 	f.IdleFault = errors.Join(m.Idle.Fault(), m.noteIdle(f.Outcome, time.Now()))
 	return f
 }
+
+// before is the state of the machine before a run.
+func (m *Machine) before() *condition.Around { return &condition.Around{Before: condition.Read(m.Root)} }
 
 // Conditions are what runs of both kinds have.
 type Conditions struct {
@@ -112,6 +119,7 @@ func (p Plain) Run() (*Result, error) {
 	r := &Result{Run: report.Start(string(instrument.Coarse), "", p.Argv, p.Version),
 		close: []func(){func() { account.Close() }}}
 	var err error
+	state := p.Machine.before()
 	r.Outcome, err = measure.Run(measure.Config{
 		Command: p.Command, Sensors: p.Machine.Found.Sensors, Account: account, Interval: p.Interval,
 		Baseline: p.idleBefore(p.Baseline), Remember: p.Machine.Idle.Set, Terminated: p.Terminated, Ending: p.ending(),
@@ -122,7 +130,7 @@ func (p Plain) Run() (*Result, error) {
 	}
 	r.Run.Finish(p.Machine.facts(report.Facts{
 		Outcome: r.Outcome, CPUMethod: account.Method(), Clock: checkpoint.SystemClock(), Program: p.Name,
-		Interval: p.Interval, Noise: p.Noise, NoBaseline: p.BaselineUnused,
+		Interval: p.Interval, Noise: p.Noise, NoBaseline: p.BaselineUnused, State: state,
 	}))
 	return r, nil
 }
@@ -244,6 +252,7 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 			return "", false, err
 		}
 	}
+	state := x.Machine.before()
 	if r.Outcome, err = measure.Run(config); err != nil {
 		return "", false, err
 	}
@@ -254,7 +263,7 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 	r.Run.Finish(x.Machine.facts(p.facts(r.Outcome, report.Facts{
 		CPUMethod: account.Method(), Program: strings.Join(x.Target.Args, " "), Interval: x.Interval,
 		Instrumented: x.OwnCheckpoints,
-		Source:       x.Source, Noise: x.Noise, NoBaseline: none,
+		Source:       x.Source, Noise: x.Noise, NoBaseline: none, State: state,
 	})))
 	if !x.OwnCheckpoints && p.command.Uninstrumented == "" && len(r.Run.Sites) == 0 {
 		r.Nothing = r.Run.WhyNothing()

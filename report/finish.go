@@ -50,8 +50,9 @@ type Facts struct {
 	// Source reads a file of the program and tells when it was changed; nil leaves
 	// the digests of texts out.
 	Source     func(file string) ([]byte, time.Time, error)
-	Noise      *NoiseLimits // nil for the default
-	NoBaseline bool         // an idle power was asked for, and no sensor measures one
+	Noise      *NoiseLimits  // nil for the default
+	NoBaseline bool          // an idle power was asked for, and no sensor measures one
+	State      *MachineState // of the machine; nil where nobody has looked
 	// IdleFault is why what is remembered of the machine's idle power was not read or kept.
 	IdleFault error
 }
@@ -164,6 +165,7 @@ func (r *Run) Finish(f Facts) {
 		}
 	}
 	r.baseline(o.Baseline)
+	r.MachineState = f.State
 	r.noise(o.Series, f.Interval, f.Noise)
 	r.process(f)
 
@@ -284,6 +286,7 @@ func (r *Run) ended(p launcher.Result, method string) {
 // which a report shows them.
 func (r *Run) warnings(f Facts) {
 	r.warnOfSensors(f)
+	r.warnOfMachine()
 	r.warnOfRuntime(f)
 	r.warnOfEvents(f)
 	r.warnOfSampler(f.Outcome)

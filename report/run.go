@@ -69,15 +69,6 @@ func Value(j *Joules) *float64 {
 	return &v
 }
 
-// Mark stands before energies of a kind in what people read: "~" where they are
-// estimated.
-func Mark(kind nemb.Method) string {
-	if kind == nemb.Estimated {
-		return "~"
-	}
-	return ""
-}
-
 // Provenance says what an energy is worth.
 type Provenance struct {
 	LoJ    *Joules     `json:"energy_lo_j"`
@@ -109,6 +100,8 @@ type Run struct {
 	Idle      *Idle      `json:"idle_power,omitempty"`
 	// GPUs says whose their energy is; nil without GPUs whose driver can be asked.
 	GPUs *GPUs `json:"gpus,omitempty"`
+	// MachineState is what the machine was like around the run. An older cg did not tell.
+	MachineState *MachineState `json:"machine_state,omitempty"`
 	// Sources are the files of its functions, where they were kept.
 	Sources []Source `json:"sources,omitempty"`
 	// Footprint is what the machine's energy comes to, where that was asked for.
@@ -128,9 +121,6 @@ type Run struct {
 	// unknownSites counts the costs of sites that do not exist.
 	unknownSites int
 }
-
-// Mark stands before every energy of the run that was not measured.
-func (r *Run) Mark() string { return Mark(r.Totals.Kind) }
 
 // Meta identifies the run and its surroundings.
 type Meta struct {

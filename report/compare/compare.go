@@ -221,6 +221,7 @@ type comparedRun struct {
 	power             *float64
 	units             map[string]bound // the program's energy for a unit of its work
 	run               *report.Run      // nil for one of several in a file
+	state             *report.MachineState
 }
 
 // bound is a figure and what is known of it.
@@ -255,6 +256,7 @@ func sideOf(s Side, o Options) (*sideRuns, error) {
 				program: bounded(m.ProgramEnergyJ, nil, nil),
 				domains: map[string]bound{}, duration: m.DurationS, cpu: m.CPUS, power: m.PowerW,
 				run: c.OfRun(m, saved.Repeated.Meta), woven: len(c.Functions) > 0, units: units[at],
+				state: saved.Repeated.MachineState,
 			}
 			for id, e := range m.Domains {
 				r.domains[id] = bounded(&e, nil, nil)
@@ -281,7 +283,7 @@ func comparedOf(file string, r *report.Run) comparedRun {
 		machine: bounded(t.EnergyJ, t.LoJ, t.HiJ),
 		program: bounded(t.ProgramEnergyJ, t.ProgramEnergyLoJ, t.ProgramEnergyHiJ),
 		domains: map[string]bound{}, duration: t.WallDurationS, cpu: r.Process.UserS + r.Process.SystemS,
-		power: t.AvgPowerW, run: r, units: unitsOfSession(r, r.UnitUsed()),
+		power: t.AvgPowerW, run: r, state: r.MachineState, units: unitsOfSession(r, r.UnitUsed()),
 	}
 	// What bounds the machine's energy bounds each domain of one and the same source.
 	scale := func(end *report.Joules, e report.Joules) *report.Joules {
@@ -554,6 +556,7 @@ func (c *Result) notes(sides [2]*sideRuns, o Options) {
 	if n := max(sides[0].some, sides[1].some); n > 0 {
 		note("a file has %d commands: number %d is compared (--command)", n+1, o.Command+1)
 	}
+	c.Notes = append(c.Notes, machineNotes(sides)...)
 	tested := 0
 	for _, f := range c.Functions {
 		if f.P != nil {

@@ -25,6 +25,8 @@ type Result struct {
 	Commands []Command        `json:"commands,omitempty"`
 	Warnings []report.Warning `json:"warnings"`
 	Baseline *report.Baseline `json:"baseline,omitempty"`
+	// MachineState is what the machine was like before the first run and after the last.
+	MachineState *report.MachineState `json:"machine_state,omitempty"`
 }
 
 // Command is one command's measurements and what they come to. Means, spreads
@@ -165,7 +167,18 @@ func (r *Result) AddCounted(i, round int, warmup bool, run *report.Run, counts m
 		c.Backend.Kind = kind
 	}
 	r.Meta, r.Baseline = run.Meta, run.Baseline
-	for _, w := range run.Warnings {
+	warnings := run.Warnings
+	if w, changed := run.ChangedSince(r.MachineState); changed {
+		warnings = append(slices.Clone(warnings), w)
+	}
+	if run.MachineState != nil {
+		if r.MachineState == nil {
+			first := *run.MachineState
+			r.MachineState = &first
+		}
+		r.MachineState.After = run.MachineState.After
+	}
+	for _, w := range warnings {
 		if !slices.ContainsFunc(r.Warnings, func(o report.Warning) bool { return o.Slug == w.Slug }) {
 			r.Warnings = append(r.Warnings, w)
 		}

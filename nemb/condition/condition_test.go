@@ -1,0 +1,133 @@
+package condition
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"cg/nemb"
+)
+
+// machine is a captured machine: the files of a text.
+func machine(t *testing.T, text string) nemb.Root {
+	t.Helper()
+	dir := t.TempDir()
+	for _, f := range txtar.Parse([]byte(text)).Files {
+		path := filepath.Join(dir, f.Name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, f.Data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return nemb.Root{Dir: dir}
+}
+
+const server = `
+-- sys/class/hwmon/hwmon0/name --
+coretemp
+-- sys/class/hwmon/hwmon0/temp1_input --
+61000
+-- sys/class/hwmon/hwmon0/temp2_input --
+64500
+-- sys/class/hwmon/hwmon1/name --
+nvme
+-- sys/class/hwmon/hwmon1/temp1_input --
+88000
+-- sys/class/thermal/thermal_zone0/type --
+x86_pkg_temp
+-- sys/class/thermal/thermal_zone0/temp --
+70000
+-- sys/devices/system/cpu/cpu0/cpufreq/scaling_governor --
+powersave
+-- sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq --
+2400000
+-- sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count --
+3
+-- sys/devices/system/cpu/cpu0/thermal_throttle/package_throttle_count --
+4
+-- sys/devices/system/cpu/cpu1/cpufreq/scaling_governor --
+performance
+-- sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq --
+3600000
+-- sys/class/powercap/intel-rapl:0/name --
+package-0
+-- sys/class/powercap/intel-rapl:0/enabled --
+1
+-- sys/class/powercap/intel-rapl:0/constraint_0_name --
+long_term
+-- sys/class/powercap/intel-rapl:0/constraint_0_power_limit_uw --
+150000000
+-- sys/fs/cgroup/memory.max --
+max
+-- sys/fs/cgroup/ci/cpu.max --
+150000 100000
+-- sys/fs/cgroup/ci/memory.max --
+4294967296
+-- sys/fs/cgroup/ci/job/cpu.max --
+max 100000
+-- sys/fs/cgroup/ci/job/memory.max --
+8589934592
+-- sys/fs/cgroup/ci/job/cpuset.cpus.effective --
+0-3
+-- proc/self/cgroup --
+0::/ci/job
+-- proc/meminfo --
+MemTotal:       16000000 kB
+MemAvailable:    8000000 kB
+-- proc/loadavg --
+1.50 1.00 0.50 2/300 1234
+-- proc/cpuinfo --
+processor	: 0
+flags		: fpu
+`
+
+func TestRead(t *testing.T) {
+	for _, test := range []struct{ name, files, want string }{
+		{"a server", server, `{"temperature_c":64.5,"frequency_mhz":3000,"governors":["performance","powersave"],"throttle_count":7,"power_caps_w":{"package-0/long_term":150},` +
+			`"cpu_limit":1.5,"memory_limit_bytes":4294967296,"cpuset":"0-3","virtual_machine":false,"memory_available_bytes":8192000000,"load_1m":1.5}`},
+		{"a thermal zone", "-- sys/class/thermal/thermal_zone1/type --\ncpu-thermal\n-- sys/class/thermal/thermal_zone1/temp --\n42000\n-- proc/x --\n",
+			`{"temperature_c":42,"frequency_mhz":null,"governors":[],"throttle_count":null,"power_caps_w":{},"cpu_limit":null,"memory_limit_bytes":null,"cpuset":"","virtual_machine":false,"memory_available_bytes":null,"load_1m":null}`},
+		{"rubbish", "-- sys/class/hwmon/hwmon0/name --\nk10temp\n-- sys/class/hwmon/hwmon0/temp1_input --\nhot\n-- sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count --\n?\n" +
+			"-- sys/fs/cgroup/cpu.max --\n1 0\n-- proc/self/cgroup --\n0::/../x\n-- proc/meminfo --\nMemAvailable: x\n-- proc/loadavg --\nNaN\n",
+			`{"temperature_c":null,"frequency_mhz":null,"governors":[],"throttle_count":null,"power_caps_w":{},"cpu_limit":null,"memory_limit_bytes":null,"cpuset":"","virtual_machine":false,"memory_available_bytes":null,"load_1m":null}`},
+	} {
+		got, err := json.Marshal(Read(machine(t, test.files)))
+		if err != nil || string(got) != test.want {
+			t.Errorf("%s: %v\n%s\nwant\n%s", test.name, err, got, test.want)
+		}
+	}
+}
+
+func TestDiffers(t *testing.T) {
+	first := Read(machine(t, server))
+	if all := Differs(first, first); len(all) > 0 {
+		t.Error(all)
+	}
+	for _, test := range []struct{ from, to, want string }{
+		{"\nperformance\n", "\npowersave\n", "the governor: performance, powersave and powersave"},
+		{"150000000", "100000000", "the power limit package-0/long_term: 150 W and 100 W"},
+		{"0-3", "0-1", "the processors of the control group: 0-3 and 0-1"},
+		{"150000 100000", "max 100000", "the limit of processor time: 1.5 processors and none"},
+		{"4294967296", "max", "the limit of memory: 4096 MiB and 8192 MiB"},
+		{": fpu", ": fpu hypervisor", "virtualisation: none and a virtual machine"},
+		{"64500", "20000", ""}, {"1.50 1.00", "9.00 1.00", ""}, {"scaling_governor", "gone", ""},
+	} {
+		second := Read(machine(t, strings.ReplaceAll(server, test.from, test.to)))
+		if got := strings.Join(Differs(first, second), "; "); got != test.want {
+			t.Errorf("%q: %q, want %q", test.to, got, test.want)
+		}
+	}
+	hot := Read(machine(t, strings.ReplaceAll(server, "count --\n3\n", "count --\n5\n")))
+	if n := Throttled(first, hot); n != 2 || Throttled(hot, first) != 0 || Throttled(State{}, hot) != 0 {
+		t.Errorf("slowed down %d times", n)
+	}
+	if got := (Around{first, hot}).Changed(); got != "" {
+		t.Error(got)
+	}
+}
