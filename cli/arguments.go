@@ -138,6 +138,26 @@ func flagName(a string) string {
 	return name
 }
 
+// nameOf is the name of a flag, the first of its Names, which the library finds by a regular expression. All flags
+// of all commands are asked when cg starts.
+func nameOf(f cli.Flag) string {
+	switch f := f.(type) {
+	case *cli.StringFlag:
+		return f.Name
+	case *cli.BoolFlag:
+		return f.Name
+	case *cli.IntFlag:
+		return f.Name
+	case *cli.Float64Flag:
+		return f.Name
+	case *cli.StringSliceFlag:
+		return f.Name
+	case *cli.GenericFlag:
+		return f.Name
+	}
+	return f.Names()[0]
+}
+
 // isFlag reports whether an argument is one of some flags, or asks for help. A name of one letter has one dash
 // in front, a longer one two: -timeout is the program's.
 func isFlag(flags []cli.Flag, a string) bool {

@@ -67,7 +67,7 @@ func commands() []*cli.Command {
 	}
 	for _, c := range all {
 		if slices.ContainsFunc(c.Flags, func(f cli.Flag) bool {
-			return f.Names()[0] == "sensors" || f.Names()[0] == "tracker"
+			return nameOf(f) == "sensors" || nameOf(f) == "tracker"
 		}) {
 			c.Flags = append(c.Flags, controllerFlags()...)
 		}

@@ -45,7 +45,7 @@ var notSettings = struct{ commands, flags []string }{
 
 // isSetting reports whether a flag of a command is a setting, too.
 func isSetting(c *cli.Command, f cli.Flag) bool {
-	name := f.Names()[0]
+	name := nameOf(f)
 	switch c.Name {
 	case "report": // which has those of rates alone
 		return slices.Contains(rateFlags(), name)
@@ -157,7 +157,7 @@ func keys(commands []*cli.Command) []config.Key {
 			if !isSetting(c, f) {
 				continue
 			}
-			name := f.Names()[0]
+			name := nameOf(f)
 			if ofGrid(name) != "" {
 				continue
 			}
@@ -178,7 +178,7 @@ func keys(commands []*cli.Command) []config.Key {
 }
 
 func typeOf(f cli.Flag) config.Type {
-	if slices.Contains([]string{"timeout", "duration", "flush", "baseline", "max-time"}, f.Names()[0]) {
+	if slices.Contains([]string{"timeout", "duration", "flush", "baseline", "max-time"}, nameOf(f)) {
 		return config.Time
 	}
 	switch f.(type) {
@@ -268,7 +268,7 @@ func layers(files []string, keys []config.Key) ([]config.Settings, error) {
 // setting is what a flag is set to outside of the command line: the environment
 // first, then the files; in each the command's own table before what is for all.
 func setting(command string, f cli.Flag, files []config.Settings) (v config.Value, origin string, ok bool) {
-	name := f.Names()[0]
+	name := nameOf(f)
 	variable := "CG_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 	if text := os.Getenv(variable); text != "" {
 		return config.Value{Texts: []string{text}}, variable, true
@@ -316,19 +316,19 @@ func settingsFlag() cli.Flag {
 func applySettings(c *cli.Context, command string) error {
 	files, refused, err := settingsFiles(c.String("config"))
 	var all []config.Settings
-	if err == nil {
+	if err == nil && len(files) > 0 { // the keys need all commands
 		all, err = layers(files, keys(commands()))
 	}
 	if err != nil {
 		return fail(statusUsage, "%w", err)
 	}
 	for _, f := range c.Command.Flags {
-		name := f.Names()[0]
-		if !isSetting(c.Command, f) || c.IsSet(name) {
+		name := nameOf(f)
+		if !isSetting(c.Command, f) {
 			continue
 		}
 		v, origin, ok := setting(command, f, all)
-		if !ok {
+		if !ok || c.IsSet(name) { // last: the library goes through all flags for it
 			continue
 		}
 		if c.String("config") == "" && ofTheUser(f) && filepath.Base(v.File) == projectFile {
@@ -379,7 +379,7 @@ func notOfAProject(flag string) string {
 // machine. With an address of its own a project would be sent the user's password, and with a meter of its own it
 // would run a command.
 func ofTheUser(f cli.Flag) bool {
-	return slices.ContainsFunc(controllerFlags(), func(o cli.Flag) bool { return o.Names()[0] == f.Names()[0] })
+	return slices.ContainsFunc(controllerFlags(), func(o cli.Flag) bool { return nameOf(o) == nameOf(f) })
 }
 
 // given tells whether a flag stands on the command line.
@@ -477,15 +477,15 @@ func showSettings(all []*cli.Command, settings []config.Settings) {
 	for _, command := range all {
 		heading := "\n[" + command.Name + "]\n"
 		for _, f := range command.Flags {
-			if !isSetting(command, f) || ofGrid(f.Names()[0]) != "" {
+			if !isSetting(command, f) || ofGrid(nameOf(f)) != "" {
 				continue
 			}
 			put("%s", shown.Safe(heading))
 			heading = ""
 			if v, origin, ok := setting(command.Name, f, settings); ok {
-				put("%s = %s  # %s\n", f.Names()[0], written(typeOf(f), v.Texts), origin)
+				put("%s = %s  # %s\n", nameOf(f), written(typeOf(f), v.Texts), origin)
 			} else {
-				put("# %s = %s\n", f.Names()[0], byDefault(f))
+				put("# %s = %s\n", nameOf(f), byDefault(f))
 			}
 		}
 	}

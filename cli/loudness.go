@@ -50,7 +50,7 @@ func isLoudness(a string) bool {
 // withLoudness gives a command, and those below it, the flags that it lacks, and has them apply.
 func withLoudness(c *cli.Command) {
 	for _, f := range loudnessFlags() {
-		if !slices.ContainsFunc(c.Flags, func(o cli.Flag) bool { return o.Names()[0] == f.Names()[0] }) {
+		if !slices.ContainsFunc(c.Flags, func(o cli.Flag) bool { return nameOf(o) == nameOf(f) }) {
 			c.Flags = append(c.Flags, f)
 		}
 	}

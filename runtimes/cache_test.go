@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // stranger is a user who owns nothing.
@@ -340,6 +341,7 @@ func TestCacheAtOnce(t *testing.T) {
 // TestUnpackedIsChecked: a runtime that was unpacked is used only as it was; what
 // interpreters put beside it may be there.
 func TestUnpackedIsChecked(t *testing.T) {
+	begin := time.Now() // so nothing is old enough for a stamp
 	cache, err := OpenCache(filepath.Join(t.TempDir(), "cg"))
 	must(t, err)
 	put := func(dir, name string) {
@@ -350,7 +352,7 @@ func TestUnpackedIsChecked(t *testing.T) {
 		_, err = f.WriteString("\nprint('hostile')\n")
 		must(t, errors.Join(err, f.Close()))
 	}
-	dir, err := Unpack("python", cache, t.TempDir())
+	dir, err := unpackAt("python", cache, t.TempDir(), begin)
 	must(t, err)
 	for _, name := range []string{
 		"in-program.cpython-311", "in-program.cpython-311.more", "in-program.cpython-311.more.123.456", "in-program.pypy39",
@@ -358,7 +360,7 @@ func TestUnpackedIsChecked(t *testing.T) {
 		"sdk/codegreen/__pycache__/__init__.cpython-38.opt-1.pyc", "offered/__pycache__/codegreen.pypy311-pp73.pyc",
 	} {
 		put(dir, name)
-		if _, err := Unpack("python", cache, t.TempDir()); err != nil || len(cache.Refused()) != 0 {
+		if _, err := unpackAt("python", cache, t.TempDir(), begin); err != nil || len(cache.Refused()) != 0 {
 			t.Errorf("%s: %v, %q", name, err, cache.Refused())
 		}
 	}
@@ -370,7 +372,7 @@ func TestUnpackedIsChecked(t *testing.T) {
 	} {
 		before := len(cache.Refused())
 		put(dir, name)
-		again, err := Unpack("python", cache, t.TempDir())
+		again, err := unpackAt("python", cache, t.TempDir(), begin)
 		if err != nil || again != dir || len(cache.Refused()) != before+1 {
 			t.Errorf("%s: %s, %v, told %q", name, again, err, cache.Refused()[before:])
 		}
@@ -399,5 +401,67 @@ func TestCacheIsNoFileOfItself(t *testing.T) {
 	}
 	if b, err := cache.Read("kept"); err != nil || string(b) != "x" {
 		t.Errorf("%q, %v", b, err)
+	}
+}
+
+// A folder that was compared is not compared again before the system shows a change of it; each change
+// is seen. What was changed just now gets no stamp.
+func TestStamp(t *testing.T) {
+	cache, err := OpenCache(filepath.Join(t.TempDir(), "cg"))
+	must(t, err)
+	dir, err := Unpack("python", cache, t.TempDir())
+	must(t, err)
+	name, file := filepath.Base(dir), filepath.Join(dir, "in-program", "start.py")
+	if cache.isStamped(name) {
+		t.Error("it has a stamp at once")
+	}
+	later := time.Now().Add(time.Hour)
+	unpack := func() {
+		t.Helper()
+		again, err := unpackAt("python", cache, t.TempDir(), later)
+		if err != nil || again != dir || !cache.isStamped(name) {
+			t.Fatalf("%s, %v, %q", again, err, cache.Refused())
+		}
+	}
+	unpack()
+	content, err := os.ReadFile(file)
+	must(t, err)
+	info, err := os.Stat(file)
+	must(t, err)
+	content[0] ^= 1
+	for what, change := range map[string]func() error{
+		"a content of the same length, with the old time": func() error {
+			err := os.WriteFile(file, content, 0o600)
+			return errors.Join(err, os.Chtimes(file, info.ModTime(), info.ModTime()))
+		},
+		"another file in its place": func() error {
+			err := os.WriteFile(file+".new", content, 0o600)
+			return errors.Join(err, os.Chtimes(file+".new", info.ModTime(), info.ModTime()), os.Rename(file+".new", file))
+		},
+		"a file more":               func() error { return os.WriteFile(filepath.Join(dir, "os.py"), content, 0o600) },
+		"a file less":               func() error { return os.Remove(file) },
+		"others may write":          func() error { return os.Chmod(file, 0o666) },
+		"others may write a folder": func() error { return os.Chmod(filepath.Dir(file), 0o777) },
+		"a link":                    func() error { return errors.Join(os.Remove(file), os.Symlink("/dev/null", file)) },
+		"a damaged stamp": func() error {
+			return os.WriteFile(filepath.Join(cache.Dir, stampOf(name)), []byte("x ./../y\n"), 0o600)
+		},
+		"an empty stamp":             func() error { return os.WriteFile(filepath.Join(cache.Dir, stampOf(name)), nil, 0o600) },
+		"a stamp others could write": func() error { return os.Chmod(filepath.Join(cache.Dir, stampOf(name)), 0o666) },
+		"the whole folder is gone":   func() error { return os.RemoveAll(dir) },
+	} {
+		must(t, change())
+		if cache.isStamped(name) {
+			t.Errorf("%s: the stamp says that nothing changed", what)
+		}
+		if _, err := unpackAt("python", cache, t.TempDir(), later); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		files, err := Folder("python")
+		must(t, err)
+		if err := unpacked(dir, files); err != nil {
+			t.Errorf("%s: made anew: %v", what, err)
+		}
+		unpack()
 	}
 }

@@ -51,7 +51,11 @@ func Prebuild(ctx context.Context, dir, goarch string, command []string, javac s
 		return nil, err
 	}
 	defer os.RemoveAll(work)
-	files, sum, err := contents("native")
+	sum, err := hash("native")
+	if err != nil {
+		return nil, err
+	}
+	files, err := Folder("native")
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -38,7 +39,7 @@ var native embed.FS
 func init() { register("native", native) }
 
 // kept are patterns of what is kept in the cache folder.
-var kept = []string{"*-part-*", "part-*", "idle/*"}
+var kept = []string{"*-part-*", "part-*", "idle/*", "stamp-*"}
 
 // register adds a folder with the runtime of a language. Each language calls it from a
 // file of its own. What is kept in the cache under the folder's name and "-" is pruned,
@@ -63,22 +64,28 @@ func (f files) ReadFile(name string) ([]byte, error) {
 // Digest names the content of a folder, as the names in the cache do.
 func Digest(folder string) (string, error) { return hash(folder) }
 
-// hash names the content of a folder.
-func hash(folder string) (string, error) { return hashed(folder, func(string, []byte) {}) }
-
-// hashed is hash, and passes each file on.
-func hashed(folder string, use func(name string, content []byte)) (string, error) {
-	h := sha256.New()
-	err := walk(folder, func(name string, content []byte) error {
-		fmt.Fprintf(h, "%s\x00%d\x00", name, len(content))
-		h.Write(content)
-		use(name, content)
-		return nil
+// hash names the content of a folder. It copies none of it: each run of cg needs some of these names.
+func hash(folder string) (string, error) {
+	h, buffer := sha256.New(), make([]byte, 32<<10)
+	err := visit(folder, func(path, name string) error {
+		file, err := Files.Open(path)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		info, err := file.Stat()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(h, "%s\x00%d\x00", name, info.Size())
+		_, err = io.CopyBuffer(h, file, buffer)
+		return err
 	})
 	return hex.EncodeToString(h.Sum(nil))[:16], err
 }
 
-func walk(folder string, f func(name string, content []byte) error) error {
+// visit calls f with the path of each file of a folder, and with its name in it.
+func visit(folder string, f func(path, name string) error) error {
 	return fs.WalkDir(Files, folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			if err == nil && d.Name() == "__pycache__" {
@@ -86,40 +93,58 @@ func walk(folder string, f func(name string, content []byte) error) error {
 			}
 			return err
 		}
+		return f(path, strings.TrimPrefix(path, folder+"/"))
+	})
+}
+
+func walk(folder string, f func(name string, content []byte) error) error {
+	return visit(folder, func(path, name string) error {
 		b, err := Files.ReadFile(path)
 		if err != nil {
 			return err
 		}
-		return f(strings.TrimPrefix(path, folder+"/"), b)
+		return f(name, b)
 	})
 }
 
 // Folder lists the files of a folder by their names in it, with their content.
 func Folder(folder string) (map[string][]byte, error) {
-	files, _, err := contents(folder)
+	files := map[string][]byte{}
+	err := walk(folder, func(name string, content []byte) error {
+		files[name] = content
+		return nil
+	})
 	return files, err
-}
-
-// contents is Folder and hash, with one reading.
-func contents(folder string) (files map[string][]byte, sum string, err error) {
-	files = map[string][]byte{}
-	sum, err = hashed(folder, func(name string, content []byte) { files[name] = content })
-	return files, sum, err
 }
 
 // Unpack writes a folder to disk, once for each version of its content, and
 // returns where it is: below cache, or below scratch when nothing can be kept
 // there. Several processes may unpack at the same time.
 func Unpack(folder string, cache Cache, scratch string) (string, error) {
-	files, sum, err := contents(folder)
+	return unpackAt(folder, cache, scratch, time.Now())
+}
+
+func unpackAt(folder string, cache Cache, scratch string, now time.Time) (string, error) {
+	sum, err := hash(folder)
 	if err != nil {
 		return "", err
 	}
 	var last error
+	var files map[string][]byte
+	name := folder + "-" + sum
 	for _, c := range places(cache, scratch) {
-		dir := filepath.Join(c.Dir, folder+"-"+sum)
+		dir := filepath.Join(c.Dir, name)
+		if c.isStamped(name) {
+			return dir, nil
+		}
+		if files == nil {
+			if files, err = Folder(folder); err != nil {
+				return "", err
+			}
+		}
 		for range 3 { // refused, or put there by another process
-			if last = c.absent(inside(dir, unpacked(dir, files))); !errors.Is(last, fs.ErrNotExist) {
+			last = c.absent(inside(dir, c.stamp(name, now, func() error { return unpacked(dir, files) })))
+			if !errors.Is(last, fs.ErrNotExist) {
 				break
 			}
 			if last = c.unpack(files, dir); last != nil {
