@@ -59,7 +59,7 @@ var reads = []struct{ args, says string }{
 	{"compare runs.json runs-later.json", "program"},
 	{"report --from hespas events.json", "measured"},
 	{"report gate.json", "Verdict"},
-	{"report baseline.json", "Measured"},
+	{"report baseline.json", "per run, median of"},
 	{"report gate.json -f junit", "<testsuite"},
 	{"report comparison.json", "program"},
 	{"report monitor.json", "power"},

@@ -131,7 +131,7 @@ func (m Measurement) check(meta report.Meta) (faults []string) {
 // again is what the measurements of r come to. Where this cg did not compute the intervals, budgets
 // are held against those of r.
 func (r *Result) again(intervals bool) (*Result, error) {
-	out := &Result{Meta: r.Meta, Warnings: r.Warnings, Baseline: r.Baseline}
+	out := &Result{Meta: r.Meta, Warnings: r.Warnings, Baseline: r.Baseline, MachineState: r.MachineState}
 	for _, c := range r.All() {
 		b, err := report.Encode(c)
 		if err != nil {

@@ -189,7 +189,7 @@ func (g *Check) Different(differences []string) {
 
 // Row is what a run used on both sides, as medians, with their units and marks.
 type Row struct {
-	// Name is Program or Machine of energies, Time of processor time, Per run of instructions: the
+	// Name is Program or Machine of energies, CPU of processor time, Per run of instructions: the
 	// words of every document, in their order.
 	Name       string
 	Base, Head string
@@ -201,7 +201,7 @@ type Row struct {
 func (g *Check) Rows() []Row {
 	metric, _ := gate.Metric(g.Metric).Of()
 	judged := Row{Name: map[gate.Metric]string{gate.CPUEnergy: "Program", gate.Energy: "Machine",
-		gate.CPUTime: "Time"}[metric], Base: g.Value(g.Program.Base), Head: g.Value(g.Program.Head), Judged: true}
+		gate.CPUTime: "CPU"}[metric], Base: g.Value(g.Program.Base), Head: g.Value(g.Program.Head), Judged: true}
 	if judged.Name == "" {
 		judged.Name = "Per run"
 	}
