@@ -52,7 +52,9 @@ func (m *Machine) facts(f report.Facts) report.Facts {
 }
 
 // before is the state of the machine before a run.
-func (m *Machine) before() *condition.Around { return &condition.Around{Before: condition.Read(m.Root)} }
+func (m *Machine) before() *condition.Around {
+	return &condition.Around{Before: condition.Read(m.Root)}
+}
 
 // Conditions are what runs of both kinds have.
 type Conditions struct {
