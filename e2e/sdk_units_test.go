@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -62,7 +61,7 @@ func holdsUnits(t *testing.T, f *sdkFile, path string) {
 		{[]string{"verify", path}, ""},
 		{[]string{"report", path}, "units of"},
 		{[]string{"report", "-f", "markdown", path}, "| units of | unit | count |"},
-		{[]string{"report", "-f", "html", "-o", "-", path}, fmt.Sprintf(`"units":{"1":[{"name":"request","count":3,`)},
+		{[]string{"report", "-f", "html", "-o", "-", path}, `"units":{"1":[{"name":"request","count":3,`},
 		{[]string{"compare", "--allow-different", path, copied(t, path)}, "program/token"},
 	} {
 		out, err := exec.Command(cg, c.args...).CombinedOutput()
