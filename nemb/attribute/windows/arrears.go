@@ -6,7 +6,8 @@ import "slices"
 // reported when they did: the kernel brings the two up to date at different moments. A window
 // in which the account reports more than its threads used, and they used more than it
 // reported before, divides energy for those times: it belongs to the call paths of then, which
-// may be of processes that have ended, and not to those that happen to run now.
+// may be of processes that have ended, and not to those that happen to run now. That is so of a model, whose energy
+// follows the account. What a counter shows in a window was used in it.
 type arrears struct {
 	owed []*threadTime // oldest first
 	// Of the open window: what it reports late, as if it were of threads, and the sum of their
@@ -21,8 +22,7 @@ const mostOwed = 256
 // close takes what the account reports of a window, what is known to have been used in it, both in
 // nanoseconds, and its threads.
 func (x *arrears) close(account, weight float64, threads []*threadTime) {
-	x.paid, x.late = x.paid[:0], 0
-	switch missing := weight - max(0, account); {
+	switch missing := weight - account; {
 	case missing > 1e-9*weight:
 		x.owe(missing/weight, threads)
 	case missing < 0:

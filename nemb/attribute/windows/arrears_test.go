@@ -48,9 +48,41 @@ func TestArrears(t *testing.T) {
 	}
 	// What is never reported is forgotten in the end.
 	for i := range int64(2 * mostOwed) {
-		step(40+10*i, 6000, 6000, 3, 1000, long)
+		step(40+10*i, 6000, 6001+int(i), 3, 1000, long) // it has a thousandth
 	}
 	if n := len(w.arrears.owed); n != mostOwed {
 		t.Errorf("%d are owed", n)
+	}
+}
+
+// Nothing is owed where nobody knows what the program used, or where the energy is a counter's, which is not late.
+func TestNothingOwed(t *testing.T) {
+	for _, c := range []struct {
+		method   nemb.Method
+		accounts [2]time.Duration // what the account has at the end of each window
+		want     [2]float64
+	}{
+		{nemb.Estimated, [2]time.Duration{0, 5040 * time.Microsecond}, [2]float64{5000, 5040}},
+		{nemb.Measured, [2]time.Duration{1000 * time.Microsecond, 5040 * time.Microsecond}, [2]float64{5000, 5040}},
+	} {
+		tree := paths.NewTree()
+		first, second := tree.Path(paths.Root, 1, 0), tree.Path(paths.Root, 2, 0)
+		d := counter
+		d.Method = c.method
+		w := New([]nemb.Domain{d}, 2, tree)
+		w.Begin(sample(0, 0, account.Usage{}))
+		energy := nemb.Energy(0)
+		for i, node := range []int32{first, second} {
+			energy += nemb.Energy(c.want[i])
+			cpu := []time.Duration{5 * time.Millisecond, 40 * time.Microsecond}[i]
+			u := account.Usage{Program: c.accounts[i], Threads: []account.ThreadUsage{{Thread: id(uint32(i + 1)), CPU: cpu}}}
+			w.Close(sample(int64(i+1)*10*ms, energy, u), false, []Thread{
+				{ID: id(uint32(i + 1)), Parts: []paths.Part{{Node: node, Ticks: uint64(cpu)}}, Ended: true}})
+		}
+		for i, node := range []int32{first, second} {
+			if got := w.Domains[0].Paths[node]; !near(got, c.want[i]) {
+				t.Errorf("%s: path %d has %g uJ, want %g", c.method, node, got, c.want[i])
+			}
+		}
 	}
 }

@@ -82,7 +82,7 @@ func (p *past) spent(d int, program programEnergy) {
 
 // keep puts the window that was divided to the others.
 func (p *past) keep() {
-	if p.open.outside <= 0 {
+	if p.open.outside <= 0 || p.open.to <= p.open.from { // a sample that was behind the one before it
 		return
 	}
 	if p.windows = append(p.windows, p.open); len(p.windows) < mostPast {

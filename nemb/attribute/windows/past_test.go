@@ -37,6 +37,11 @@ func TestPastIsBounded(t *testing.T) {
 	if latest.to-latest.from != period {
 		t.Errorf("the latest is %d long", latest.to-latest.from)
 	}
+	kept := len(p.windows)
+	p.open = pastWindow{from: n * period, to: n * period, outside: 1000}
+	if p.keep(); len(p.windows) != kept {
+		t.Error("a window without a length is kept")
+	}
 	claims, sum := p.claims(Forked{At: (n - 100) * period, Used: 50_000}, 7, 1, 0)
 	if len(claims) == 0 || sum < 49_999 || sum > 50_001 {
 		t.Errorf("%d claims of %g ns", len(claims), sum)

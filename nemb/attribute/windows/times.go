@@ -243,10 +243,10 @@ const rounds = 3
 func (t *threadTime) limit(checkpoints int, perTick float64) {
 	used, there := 0.0, 0.0 // of the parts that have shares
 	part := func(i int) bool { return i != checkpoints && t.shares[i] > 0 }
-	for i, p := range t.parts {
+	for i := range t.parts {
 		if part(i) {
 			used += t.used * t.shares[i]
-			there += float64(p.Ticks) * perTick
+			there += t.ticks(i) * perTick
 		}
 	}
 	if used <= 0 || there <= 0 {
@@ -255,8 +255,8 @@ func (t *threadTime) limit(checkpoints int, perTick float64) {
 	stretch := max(1, used/there) * perTick / t.used
 	for round := 0; ; round++ {
 		over, open, room := 0.0, 0.0, 0.0
-		for i, p := range t.parts {
-			if most := float64(p.Ticks) * stretch; part(i) && t.shares[i] > most {
+		for i := range t.parts {
+			if most := t.ticks(i) * stretch; part(i) && t.shares[i] > most {
 				over += t.shares[i] - most
 				t.shares[i] = most
 			} else if part(i) && t.shares[i] < most {
@@ -264,11 +264,11 @@ func (t *threadTime) limit(checkpoints int, perTick float64) {
 				room += most - t.shares[i]
 			}
 		}
-		if over <= 1e-12 || room <= 0 {
+		if over <= 1e-12 || room <= 0 || round > rounds {
 			return
 		}
-		for i, p := range t.parts {
-			if most := float64(p.Ticks) * stretch; part(i) && t.shares[i] < most {
+		for i := range t.parts {
+			if most := t.ticks(i) * stretch; part(i) && t.shares[i] < most {
 				if round < rounds {
 					t.shares[i] *= 1 + over/open
 				} else {

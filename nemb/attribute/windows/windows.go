@@ -81,13 +81,14 @@ type Windows struct {
 	prev   nemb.Sample
 	closed int
 
-	threads threadTimes
-	sites   siteShares
-	arrears arrears
-	paid    siteShares // as sites, with arrears
-	bounds  siteBounds
-	machine machineTime
-	past    past
+	threads  threadTimes
+	sites    siteShares
+	modelled bool // the total is a model's, by processor time
+	arrears  arrears
+	paid     siteShares // as sites, with arrears
+	bounds   siteBounds
+	machine  machineTime
+	past     past
 }
 
 // Stats counts what was wrong with samples.
@@ -125,8 +126,10 @@ type Use struct {
 // logical processors, 0 where that is not known, among the paths of a tree.
 func New(domains []nemb.Domain, cpus int, tree *paths.Tree) *Windows {
 	w := &Windows{tree: tree, cpus: float64(cpus), Domains: make([]Domain, len(domains))}
+	w.modelled = true
 	for d := range domains {
 		w.Domains[d].Domain = domains[d]
+		w.modelled = w.modelled && (!domains[d].InTotal || domains[d].Method == nemb.Estimated)
 	}
 	w.threads = threadTimes{threads: map[checkpoint.Thread]*threadTime{}, rates: map[checkpoint.SiteID]*rate{}}
 	w.sites.of, w.paid.of = map[checkpoint.SiteID]Share{}, map[checkpoint.SiteID]Share{}
@@ -207,7 +210,10 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 	inThreads := w.threads.close(w.tree, s, out.PerTick, max(0, used.program-background), threads)
 	used.outside = w.threads.outside(nanos(s.Usage.Program-w.first.Usage.Program), inThreads+background)
 	out.Weight = inThreads + used.outside + background
-	w.arrears.close(used.program, out.Weight, w.threads.now)
+	w.arrears.paid, w.arrears.late = w.arrears.paid[:0], 0
+	if w.modelled && used.program > 0 {
+		w.arrears.close(used.program, out.Weight, w.threads.now)
+	}
 	if used.program <= 0 {
 		// The account is behind the threads, or there is none: what the
 		// threads used is what the program used.
