@@ -136,7 +136,7 @@ func findNode(name string) (path, version string, err error) {
 		}
 	}
 	if err != nil {
-		return "", "", languages.Refuse(127, "%s: not found: install Node 20 or later, or name one with --node PATH",
+		return "", "", languages.Refuse(127, "%s: not found: install Node 18.19 or later, or name one with --node PATH",
 			names[0])
 	}
 	if path, err = filepath.Abs(path); err != nil {

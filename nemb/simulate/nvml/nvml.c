@@ -135,6 +135,8 @@ static double joules(const struct conf *c, int device, double at) {
 
 // watts is the power of a device now.
 static double watts(const struct conf *c, int device) {
+	if (c->idle[device] < 0)
+		return c->watts[device];
 	double at = now();
 	return (joules(c, device, at) - joules(c, device, at - 1e-3)) / 1e-3;
 }
@@ -194,7 +196,7 @@ int nvmlDeviceGetTotalEnergyConsumption(struct device *d, unsigned long long *mJ
 #ifndef NO_POWER
 int nvmlDeviceGetPowerUsage(struct device *d, unsigned *mW) {
 	struct conf c = conf(d->index, "power");
-	*mW = watts(&c, d->index) * 1000;
+	*mW = watts(&c, d->index) * 1000 + 0.5;
 	return d->instance ? NOT_SUPPORTED : c.fail;
 }
 #endif
@@ -219,7 +221,7 @@ int nvmlDeviceGetFieldValues(struct device *d, int n, struct field *f) {
 		case POWER_INSTANT:
 		case POWER_AVERAGE:
 			f[i].type = UINT;
-			f[i].value.ui = watts(&c, d->index) * 1000;
+			f[i].value.ui = watts(&c, d->index) * 1000 + 0.5;
 			break;
 		case NVLINK_TX:
 		case NVLINK_RX:
