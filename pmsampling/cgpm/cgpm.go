@@ -303,7 +303,7 @@ func (r *Reader) batch(content []byte) (*pmsampling.Batch, error) {
 	case d.Completed < 0 || d.Completed > d.Populated || d.Populated > d.Total || d.Good < 0 || d.Good > d.Completed:
 		return nil, r.wrong("DATA: %d of %d samples of %d are complete and %d count", d.Completed, d.Populated, d.Total,
 			d.Good)
-	case int64(len(content)) < 8*(2*int64(d.Completed)+int64(d.Good)):
+	case d.Completed > len(content)/16 || len(content) < 8*(2*d.Completed+d.Good):
 		return nil, r.wrong("DATA: %d bytes are too few for the times of %d samples", len(content), d.Completed)
 	case d.Image < 0 || d.Image > mostImage:
 		return nil, r.wrong("DATA: an image of %d bytes, %d are the most", d.Image, int64(mostImage))

@@ -164,6 +164,8 @@ func TestRefused(t *testing.T) {
 		"more than total": {ok + block("DATA", text(`{"total":1,"populated":2}`, "")), "of 2 samples of 1"},
 		"negative":        {ok + block("DATA", text(`{"completed":-1}`, "")), "-1 of 0 samples"},
 		"no times":        {ok + block("DATA", text(`{"total":9,"populated":9,"completed":9}`, "")), "too few for the times of 9"},
+		"times without end": {ok + block("DATA", text(`{"total":1152921504606846976,"populated":1152921504606846976,`+
+			`"completed":1152921504606846976}`, "")), "too few for the times of 1152921504606846976"},
 		"too large an image": {ok + block("DATA", text(`{"image_bytes":9999999999}`, "")),
 			"an image of 9999999999 bytes"},
 		"no image": {ok + block("DATA", text(`{}`, "")), "the image: EOF"},

@@ -6,6 +6,7 @@ import "C"
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -261,8 +262,11 @@ func (h *Host) metricError(code C.int32_t, metrics []string) error {
 // Evaluate computes the values of n samples of an image, from the first one on: the metrics of one sample after those
 // of another.
 func (h *Host) Evaluate(image []byte, metrics []string, first, n int) ([]float64, error) {
-	if n == 0 || len(metrics) == 0 || len(image) == 0 {
+	if n == 0 || len(metrics) == 0 {
 		return nil, nil
+	}
+	if len(image) == 0 {
+		return nil, fmt.Errorf("cupti: %d samples have no counters", n)
 	}
 	list := namesOf(metrics)
 	defer list.free()

@@ -76,21 +76,29 @@ class _Server(object):
         """Returns the answer, and the bytes that came with it."""
         if self.pid != os.getpid():
             raise RuntimeError("this collector belongs to the process that this one was forked from")
+        request = json.dumps(dict(values, call=call, bytes=len(image))).encode() + b"\n"
         with self.lock:
             try:
-                self.process.stdin.write(json.dumps(dict(values, call=call, bytes=len(image))).encode() + b"\n")
-                self.process.stdin.write(image)
-                self.process.stdin.flush()
-            except (OSError, ValueError):
-                pass  # what it said is more
-            line = self.process.stdout.readline() if not self.process.stdout.closed else b""
-            if not line.endswith(b"\n"):
-                raise cuptiError(self._said())
-            answer = json.loads(line.decode())
-            more = self.process.stdout.read(answer.get("bytes", 0))
+                answer, more = self._ask(request, image)
+            except BaseException:  # such as an interrupt: what it answers later would be taken for another call's
+                self.close()
+                raise
         if answer.get("error"):
             raise _EXCEPTIONS.get(answer.get("kind"), cuptiError)(answer["error"])
         return answer, more
+
+    def _ask(self, request, image):
+        try:
+            self.process.stdin.write(request)
+            self.process.stdin.write(image)
+            self.process.stdin.flush()
+        except (OSError, ValueError):
+            pass  # what it said is more
+        line = self.process.stdout.readline() if not self.process.stdout.closed else b""
+        if not line.endswith(b"\n"):
+            raise cuptiError(self._said())
+        answer = json.loads(line.decode())
+        return answer, self.process.stdout.read(answer.get("bytes", 0))
 
     def _said(self):
         """Why it is gone."""
@@ -108,7 +116,11 @@ class _Server(object):
                 pipe.close()
             except OSError:
                 pass
-        self.process.wait()
+        try:
+            self.process.wait(2)
+        except subprocess.TimeoutExpired:  # a process that was forked from this one holds the pipe, too
+            self.process.kill()
+            self.process.wait()
 
 
 _evaluator = None  # computes the values of all counter data of this process
@@ -262,7 +274,7 @@ class Collector(object):
 
     def decode(self, max_samples: int = 10000) -> CounterData:
         """Takes the samples that the GPU has, max_samples at most: what does not fit is lost."""
-        answer, image = self._call("decode", max_samples=max_samples)
+        answer, image = self._call("decode", max_samples=int(max_samples))
         found = answer["data"]
         data = CounterData(image=image, metrics=found["names"], chip_name=found["chip_name"],
                            num_total_samples=found["num_total_samples"],
