@@ -133,6 +133,8 @@ func TestRewrite(t *testing.T) {
 		"function f() {}":       "function f() {cg$e(7);try{}finally{cg$x(7)}}",
 		"const f = x => ({x})":  "const f = x => {cg$e( 7 );try{return(({x}))}finally{cg$x( 7 )}}",
 		"async () => await x()": "async () => {cg$e( 7 );let cg$w=0;try{return(cg$r(7,await cg$s(7,x(),cg$w=1),cg$w=0))}finally{cg$w?cg$c(7):cg$x( 7 )}}",
+		"function* f() { yield(a); yield\n[b] }": "function* f() {cg$e(7);let cg$w=0;try{ cg$r(7,yield cg$s( 7,(a),cg$w=1),cg$w=0); " +
+			"cg$r(7,yield cg$s( 7 ,void 0,cg$w=1),cg$w=0)/**/;\n[b] }finally{cg$w?cg$c(7):cg$x(7)}}",
 		"function* f() { yield; yield /* a */ * g }": "function* f() {cg$e(7);let cg$w=0;try{ cg$r(7,yield cg$s( 7 ,void 0,cg$w=1),cg$w=0); " +
 			"cg$r(7,yield /* a */ * cg$s(7,g,cg$w=1),cg$w=0) }finally{cg$w?cg$c(7):cg$x(7)}}",
 		"async function f() { try { await 1 } catch {} }": "async function f() {cg$e(7);let cg$w=0;try{ try { cg$r(7,await cg$s(7,1,cg$w=1),cg$w=0) } " +

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"cg/instrument"
 	"cg/instrument/edit"
@@ -66,6 +67,10 @@ func rewrite(text []byte, p *instrument.Plan, first int) ([]edit.Edit, error) {
 		all = append(all, insertion{q.Start, begins, i, begin}, insertion{q.End, order, rank, end})
 		if q.Role == instrument.Pause {
 			at, before := operand(text, q, first+q.Site)
+			if word := wordEnd(text, q); isYieldAlone(text, q) {
+				all[len(all)-1].at, all[len(all)-1].text = word, bare(first+q.Site)+end+"/**/;"
+				continue
+			}
 			if at == q.End {
 				all[len(all)-1].text = before + end
 				continue
@@ -110,7 +115,7 @@ func around(text []byte, q instrument.Point, site int, pauses bool) (begin, end 
 	case instrument.Pause:
 		return fmt.Sprintf("cg$r(%d,", site), ",cg$w=1),cg$w=0)"
 	case instrument.Suspend:
-		return fmt.Sprintf("cg$s(%d,", site), ",cg$w=1)"
+		return suspended(text, q.Start, site), ",cg$w=1)"
 	case instrument.Loop:
 		return fmt.Sprintf("{cg$w=cg$r(%d,0);try{", site), fmt.Sprintf("}finally{cg$w=cg$s(%d,1)}}", site)
 	case instrument.Resume:
@@ -126,18 +131,50 @@ func around(text []byte, q instrument.Point, site int, pauses bool) (begin, end 
 
 // operand gives where the operand of an await or a yield begins, and the text that goes there.
 func operand(text []byte, q instrument.Point, site int) (at int, before string) {
-	at = q.Start
-	for at < q.End && 'a' <= text[at] && text[at] <= 'z' {
-		at++
-	}
-	at = blank(text, at, q.End)
+	at = blank(text, wordEnd(text, q), q.End)
 	if at < q.End && text[at] == '*' {
 		at = blank(text, at+1, q.End)
 	}
 	if at == q.End {
-		return at, fmt.Sprintf(" cg$s( %d ,void 0", site)
+		return at, bare(site)
 	}
-	return at, fmt.Sprintf("cg$s(%d,", site)
+	return at, suspended(text, at, site)
+}
+
+// wordEnd is the byte behind the word await or yield.
+func wordEnd(text []byte, q instrument.Point) int {
+	at := q.Start
+	for at < q.End && isLetter(text[at]) {
+		at++
+	}
+	return at
+}
+
+func isLetter(b byte) bool { return 'a' <= b && b <= 'z' }
+
+// bare is what follows a yield that has no operand.
+func bare(site int) string { return fmt.Sprintf(" cg$s( %d ,void 0", site) }
+
+// suspended is what begins an operand, with a blank where a word stands right before it.
+func suspended(text []byte, at, site int) string {
+	if at > 0 && isLetter(text[at-1]) {
+		return fmt.Sprintf(" cg$s( %d,", site)
+	}
+	return fmt.Sprintf("cg$s(%d,", site)
+}
+
+// isYieldAlone reports whether a yield ends with its line, and what follows would be taken for more of it: what the
+// grammar has as its operand, or what continues a call, begins another statement (ECMA-262, 12.10.1).
+func isYieldAlone(text []byte, q instrument.Point) bool {
+	word := wordEnd(text, q)
+	next := blank(text, word, len(text))
+	if string(text[q.Start:word]) != "yield" || !bytes.ContainsAny(text[word:next], "\r\n") {
+		return false
+	}
+	if word < q.End {
+		return next < q.End
+	}
+	return next < len(text) && strings.IndexByte("([`+-/", text[next]) >= 0
 }
 
 // blank is the byte behind white space and comments.

@@ -14,7 +14,8 @@ const inserted = new RegExp([
   '(?:; )?cg\\$e\\(\\d+\\) ;' + AWAY,                     // a module's body that stands in no block
   '\\}finally\\{' + EXIT + '\\d+\\)\\}',
   '\\n;' + EXIT + '\\d+\\)',
-  ' cg\\$s\\( \\d+ ,void 0,cg\\$w=1\\),cg\\$w=0\\)',       // a yield without an operand
+  ' cg\\$s\\( \\d+ ,void 0,cg\\$w=1\\),cg\\$w=0\\)(?:/\\*\\*/;)?', // a yield without an operand, also at a line's end
+  ' cg\\$s\\( \\d+,',                                  // an operand right behind its word
   'cg\\$[rs]\\(\\d+,', ',cg\\$w=1\\)', ',cg\\$w=0\\)',
   '\\{cg\\$w=cg\\$r\\(\\d+,0\\);try\\{',                   // a loop's body
   '\\}finally\\{cg\\$w=cg\\$s\\(\\d+,1\\)\\}\\}',
