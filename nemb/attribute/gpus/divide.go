@@ -111,6 +111,13 @@ func (l *Log) Divide(c Curve, base nemb.IdlePower) Division {
 		v.divide(&d, i)
 	}
 	v.edges(&d)
+	if d.Method == Unattributed { // who held contexts is known at most, and not who computed
+		d.Unattributed += d.Program + d.Other
+		d.Program, d.Other, d.ProgramLo = 0, 0, 0
+		for i := range d.parts {
+			d.parts[i].program, d.parts[i].lo = 0, 0
+		}
+	}
 	d.IdlePower = v.base
 	d.ProgramLo = max(0, min(d.ProgramLo, float64(d.Program)))
 	d.ProgramHi = max(float64(d.Program), min(d.ProgramHi, float64(c.Total)))

@@ -40,6 +40,13 @@ func told(s int, contexts []int, uses ...nemb.Use) nemb.Occupancy {
 	return o
 }
 
+// quietMIG is an answer of a driver that tells contexts, and no use by processes.
+func quietMIG(s int, contexts ...int) nemb.Occupancy {
+	o := told(s, contexts)
+	o.KnowsUses, o.Refused = false, nemb.RefusedPartitioned
+	return o
+}
+
 // curve is that of a GPU with these powers, of a second each from 0 on.
 func curve(watts ...float64) Curve {
 	c := Curve{Knots: []nemb.Knot{{At: 0}}, To: checkpoint.Instant(len(watts)) * second, Period: 100 * time.Millisecond}
@@ -115,6 +122,9 @@ func TestDivide(t *testing.T) {
 		{name: "MIG instances", watts: []float64{250, 250}, base: nemb.IdlePower{Power: 40, Lo: 39, Hi: 41, Method: nemb.IdleBaseline},
 			told: []nemb.Occupancy{{At: second, Refused: nemb.RefusedPartitioned}}, idle: 80,
 			unattributed: 420, method: Unattributed, reason: Reason(nemb.RefusedPartitioned)},
+		{name: "MIG instances, with a context", watts: []float64{50, 50, 80, 250},
+			told: []nemb.Occupancy{quietMIG(1), quietMIG(2), quietMIG(3, mine), {At: 4 * second, Refused: nemb.RefusedPartitioned}},
+			idle: 200, unattributed: 230, method: Unattributed, reason: Reason(nemb.RefusedPartitioned)},
 		{name: "nobody was asked", watts: []float64{250}, unattributed: 250, method: Unattributed, reason: NotAsked},
 	}
 	for _, test := range tests {

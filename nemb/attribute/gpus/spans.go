@@ -38,6 +38,9 @@ func (v *divider) idle(base nemb.IdlePower) {
 	v.most = v.leastPower()
 	if base.Hi > 0 {
 		v.base, v.empty = base, true
+		if base.Power > v.most { // others computed while it was measured
+			v.base.Power, v.base.Lo, v.base.Hi, v.empty = v.most, 0, v.most, false
+		}
 		return
 	}
 	for _, accepts := range []func(s *span) bool{
