@@ -315,10 +315,14 @@ func measureOnce(c *cli.Context, written *bool) error {
 	perCall := addPerCall(r.Run, c.StringSlice("per"))
 	r.Run.Account(rates)
 	*written = true
+	write := func() error { return files.write(r, c.Bool("verbose")) }
 	if rank != nil {
-		return rank.write(ctx, r)
+		write = func() error { return rank.write(ctx, r) }
 	}
-	if err := files.write(r, c.Bool("verbose")); err != nil || perCall == nil {
+	if err := write(); err != nil || perCall == nil {
+		if perCall != nil {
+			warnf("%v; the report is without it", perCall)
+		}
 		return err
 	}
 	return fail(statusSelf, "%w; the report is without it", perCall)

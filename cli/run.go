@@ -116,6 +116,7 @@ type series struct {
 	validate      string
 	cores         string
 	coolDown      coolDown
+	begun         bool // a run was measured before
 	stdin         string
 	timeout       time.Duration
 	budget        *float64
@@ -367,9 +368,7 @@ rounds:
 	for round := range s.warmup + s.repeat {
 		order := rand.Perm(len(s.argvs))
 		for k, i := range order {
-			if measured {
-				s.coolDown.wait(ctx, s.machine.root, s.say)
-			}
+			s.begun = measured
 			s.say("round %d of %d, command %d of %d", round+1, s.warmup+s.repeat, k+1, len(order))
 			run, err := s.once(ctx, s.argvs[i])
 			if err != nil {
@@ -446,6 +445,9 @@ func (s *series) failed(argv []string, run *report.Run) error {
 func (s *series) once(ctx context.Context, argv []string) (*report.Run, error) {
 	if err := aside(ctx, "prepare", s.prepare); err != nil {
 		return nil, err
+	}
+	if s.begun { // behind --prepare, which may heat the machine
+		s.coolDown.wait(ctx, s.machine.root, s.say)
 	}
 	if ctx.Err() != nil {
 		return nil, fail(128+int(interrupted(ctx)), "interrupted")

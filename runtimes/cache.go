@@ -25,7 +25,8 @@ import (
 // or file is used only if it belongs to the effective user and nobody else may
 // write it; this is asked of the open descriptor. What is refused is removed and
 // made anew, and Refused lists it. A file that others execute or load has the
-// digest of its content in its name, which is compared before each use.
+// digest of its content in its name, which is compared before each use; folders of
+// unpacked files are compared again after a change (stamp.go).
 //
 // Everything is written to a file or folder of another name in the same folder
 // first and renamed: several processes may use a cache at the same time.

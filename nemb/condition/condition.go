@@ -113,6 +113,7 @@ func Temperature(root nemb.Root) (celsius float64, ok bool) {
 func (s *State) clocks(root nemb.Root) {
 	processors, _ := filepath.Glob(root.Sys("devices/system/cpu/cpu[0-9]*"))
 	sum, n := 0.0, 0
+	throttled := map[string]int64{} // by core or package: all of its processors count the same events
 	for _, dir := range processors {
 		if governor := sysfs.Line(filepath.Join(dir, "cpufreq/scaling_governor")); governor != "" &&
 			!slices.Contains(s.Governors, governor) {
@@ -121,14 +122,23 @@ func (s *State) clocks(root nemb.Root) {
 		if kHz, err := sysfs.Number(filepath.Join(dir, "cpufreq/scaling_cur_freq")); err == nil && kHz > 0 {
 			sum, n = sum+float64(kHz)/1000, n+1
 		}
-		for _, file := range []string{"core_throttle_count", "package_throttle_count"} {
+		pkg := sysfs.Line(filepath.Join(dir, "topology/physical_package_id"))
+		core := pkg + "/" + sysfs.Line(filepath.Join(dir, "topology/core_id"))
+		if pkg == "" {
+			pkg, core = dir, dir
+		}
+		for file, of := range map[string]string{"core_throttle_count": "core " + core,
+			"package_throttle_count": "package " + pkg} {
 			if times, err := sysfs.Number(filepath.Join(dir, "thermal_throttle", file)); err == nil {
-				if s.ThrottleCount == nil {
-					s.ThrottleCount = new(int64)
-				}
-				*s.ThrottleCount += int64(times)
+				throttled[of] = max(throttled[of], int64(times))
 			}
 		}
+	}
+	for _, times := range throttled {
+		if s.ThrottleCount == nil {
+			s.ThrottleCount = new(int64)
+		}
+		*s.ThrottleCount += times
 	}
 	slices.Sort(s.Governors)
 	if n > 0 {

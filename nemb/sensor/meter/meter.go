@@ -249,7 +249,7 @@ func (s *counting) Adjust(change func(*nemb.Domain)) { change(&s.domains[0]) }
 // Read stores what the meter has counted.
 func (s *counting) Read(dst []nemb.Energy) error {
 	return patience.Read(&s.desk, Name, dst, func(dst []nemb.Energy) error {
-		r, err := s.watch.read()
+		r, err := s.watch.ask() // the first and the last of a run, too, however short it is
 		if err != nil {
 			return fmt.Errorf("%s: %s: %w", Name, s.domains[0].ID, err)
 		}

@@ -106,8 +106,9 @@ class _Energy:
             return None
         from _pytest.runner import runtestprotocol
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        kept = list(item.user_properties)  # of who collected the test
         while True:
-            del item.user_properties[:]
+            item.user_properties[:] = kept
             reports = runtestprotocol(item, nextitem=nextitem, log=False)
             if budget.verdict != REPEAT or any(r.outcome != "passed" for r in reports):
                 break
