@@ -144,6 +144,10 @@ type goEvent struct {
 	tid  uint32
 }
 
+// skew is by how many ticks the counters of two processors may differ, between which a thread moves: some 20 us. A
+// stamp of another moment is further off.
+const skew = 1 << 16
+
 // goOutcome is what a program did and reported.
 type goOutcome struct {
 	stdout, stderr string
@@ -152,7 +156,7 @@ type goOutcome struct {
 	strands        map[strand][]goEvent // in the order of time
 	threads        map[checkpoint.Thread]bool
 	left           int                          // words that say that a thread leaves its goroutine
-	backwards      int                          // words whose tick is before that of their thread's word before
+	backwards      int                          // words whose tick is before that of their thread's word before, by more than skew
 	added          map[checkpoint.SiteID]uint64 // calls that the program has added up
 }
 
@@ -205,8 +209,8 @@ func goRun(t testing.TB, k goKind, prepare func(*checkpoint.Channel), args ...st
 		for i := 0; i < len(r.Words); i++ {
 			w := r.Words[i]
 			kind, site := w.Kind(), w.Site()
-			at := w.Tick(channel.Clock().Now() + 1<<16)
-			if at < last[r.Thread] {
+			at := w.Tick(channel.Clock().Now() + skew)
+			if at+skew < last[r.Thread] {
 				o.backwards++
 			}
 			last[r.Thread] = at
