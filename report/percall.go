@@ -80,7 +80,8 @@ func (r *Run) calledFunction(name string) (*Function, error) {
 				places = append(places, fmt.Sprintf("%s (%s:%d)", f.Name, f.File, f.Line))
 			}
 			if found[0].Name == found[1].Name {
-				return nil, fmt.Errorf("%s: functions have the same name, and none can be chosen", strings.Join(places, " and "))
+				return nil, fmt.Errorf("%s: functions have the same name, and none can be chosen",
+					strings.Join(places, " and "))
 			}
 			return nil, fmt.Errorf("%q may be %s: name one by its whole name", name, strings.Join(places, " or "))
 		}
