@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/smacker/go-tree-sitter/javascript"
@@ -17,7 +16,7 @@ import (
 	"cg/languages"
 )
 
-//go:embed plan.go names.go rewrite.go
+//go:embed plan.go block.go names.go rewrite.go
 var plannerSources embed.FS
 
 // planVersion is that of what these files plan and rewrite.
@@ -140,8 +139,15 @@ func (p *planner) moduleScope() scope {
 		}
 	})
 	start, asm := p.behindDirectives(0)
-	if twice := p.declaredTwice(0); asm || twice != "" && role == instrument.Module {
-		p.leaveAlone(0, moduleName, twiceReason(twice))
+	why := ""
+	if role == instrument.Module {
+		why = p.keptFromBlock(0, wrapperNames)
+	}
+	if asm {
+		why = asmReason
+	}
+	if why != "" {
+		p.leaveAlone(0, moduleName, why)
 		return module
 	}
 	module.site = p.addSite(0, moduleName, checkpoint.Module)
@@ -258,12 +264,12 @@ func (p *planner) function(i int, here scope) {
 		return
 	}
 	start, asm := p.behindDirectives(body)
+	why := p.keptFromBlock(body, p.parameters(i))
 	if asm {
-		p.leaveAlone(i, s.name, twiceReason(""))
-		return
+		why = asmReason
 	}
-	if twice := p.declaredTwice(body); twice != "" {
-		p.leaveAlone(i, s.name, twiceReason(twice))
+	if why != "" {
+		p.leaveAlone(i, s.name, why)
 		return
 	}
 	s.site = p.addSite(i, s.name, kind)
@@ -277,14 +283,8 @@ func (p *planner) leaveAlone(i int, name, reason string) {
 		instrument.LeftAlone{Name: name, Line: p.Nodes[i].Row + 1, Reason: reason})
 }
 
-// twiceReason is why a body with two declarations of one name cannot stand in a block; of asm.js where
-// there is no name.
-func twiceReason(name string) string {
-	if name == "" {
-		return "left alone: asm.js is compiled as it is"
-	}
-	return "left alone: it declares " + name + " twice"
-}
+// asmReason is why asm.js has no checkpoints.
+const asmReason = "left alone: asm.js is compiled as it is"
 
 // behindDirectives is the byte behind the directives at the start of a body ("use strict"), and whether
 // one of them is that of asm.js.
@@ -324,72 +324,4 @@ func (p *planner) behindDirectives(body int) (at int, asm bool) {
 		at = len("\ufeff")
 	}
 	return at, asm
-}
-
-// declaredTwice is a name that a body declares as a function, and once more as a function or by var.
-// That is no error in a body, and one in a block. "" if there is none.
-func (p *planner) declaredTwice(body int) string {
-	var functions []string
-	twice := ""
-	p.Children(body, func(c int) {
-		if t := p.Nodes[c].Type; t != "function_declaration" && t != "generator_function_declaration" {
-			return
-		}
-		name := p.Text(p.Field(c, "name"))
-		if slices.Contains(functions, name) {
-			twice = name
-		}
-		functions = append(functions, name)
-	})
-	if twice != "" || len(functions) == 0 {
-		return twice
-	}
-	for i := body + 1; i < p.After(body); {
-		switch p.Nodes[i].Type {
-		case "function_declaration", "generator_function_declaration", "function_expression", "generator_function",
-			"arrow_function", "method_definition", "class_static_block":
-			i = p.After(i)
-			continue
-		case "variable_declaration":
-			if name := p.oneOf(functions, i); name != "" {
-				return name
-			}
-		case "for_in_statement":
-			if left := p.Field(i, "left"); left >= 0 && p.hasToken(i, "var") {
-				if name := p.oneOf(functions, left); name != "" {
-					return name
-				}
-			}
-		}
-		i++
-	}
-	return ""
-}
-
-// oneOf is a name among some that a pattern or a declaration by var binds, "" if it binds none of them.
-// It may take a use of a name for a binding.
-func (p *planner) oneOf(names []string, i int) string {
-	for c := i; c < p.After(i); c++ {
-		switch p.Nodes[c].Type {
-		case "identifier", "shorthand_property_identifier_pattern":
-			if parent := p.Nodes[c].Parent; p.Nodes[parent].Type == "variable_declarator" &&
-				p.Nodes[c].Field != "name" {
-				continue
-			}
-			if name := p.Text(c); slices.Contains(names, name) && p.binds(c, i) {
-				return name
-			}
-		}
-	}
-	return ""
-}
-
-// binds reports whether an identifier stands on the left of the declarator around it.
-func (p *planner) binds(c, declaration int) bool {
-	for n := c; n > declaration; n = p.Nodes[n].Parent {
-		if p.Nodes[n].Field == "value" {
-			return false
-		}
-	}
-	return true
 }

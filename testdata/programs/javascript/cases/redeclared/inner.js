@@ -1,0 +1,2 @@
+function f(module) { { let module = 2; return module } }
+module.exports = f(1)

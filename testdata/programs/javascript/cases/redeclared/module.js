@@ -1,0 +1,1 @@
+const module = { exports: 1 }

@@ -1,0 +1,1 @@
+exports.f = function (a) { let a = 1; return a }

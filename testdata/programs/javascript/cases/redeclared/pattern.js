@@ -1,0 +1,1 @@
+exports.f = ({ x: [a] = [] }, ...b) => { const { y: b } = a; return b }
