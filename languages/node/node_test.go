@@ -220,6 +220,27 @@ func TestCoarse(t *testing.T) {
 	}
 }
 
+// TestRequiredModule: an ES module that is required has its checkpoints once, and is not listed.
+func TestRequiredModule(t *testing.T) {
+	node := newestNode()
+	if node == "" {
+		languagetest.Missing(t, "no Node that requires ES modules: CG_VIEWERS names none")
+	}
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{
+		"main.cjs":  "const { f } = require('./other.mjs')\nconsole.log(f(), String(f))\n",
+		"other.mjs": "export function f() { return 1 }\n",
+	})
+	got := measured(t, dir, node, []string{"main.cjs"})
+	same(t, execute(t, dir, nil, node, "main.cjs"), got)
+	if want := map[string]int{"main.cjs": 1, "other.mjs": 1, "f": 1}; !maps.Equal(got.enters(), want) {
+		t.Errorf("%v, want %v", got.enters(), want)
+	}
+	if len(got.Skipped) > 0 {
+		t.Errorf("skipped %v", got.Skipped)
+	}
+}
+
 // TestTypeScript: what strips types leaves lines and columns, so functions are those of the file.
 func TestTypeScript(t *testing.T) {
 	node := newestNode()

@@ -9,7 +9,7 @@ const Module = require('node:module');
 const path = require('node:path');
 const { fileURLToPath, pathToFileURL } = require('node:url');
 const { MessageChannel } = require('node:worker_threads');
-const { receiveAt, rewritten } = require('./rewriting.cjs');
+const { receiveAt, rewritten, textOf } = require('./rewriting.cjs');
 const { keepTexts, keepStacks } = require('./seen.cjs');
 
 const { apply } = Reflect;
@@ -24,7 +24,8 @@ function takeOver(run) {
   const { _compile } = {
     _compile(content, filename, format) {
       if (MAY_NEED_HOOKS.test(content)) registerHooks(run);
-      if (typeof content === 'string' && typeof filename === 'string') {
+      // Of an ES module that is required, the load hook has made the text.
+      if (typeof content === 'string' && typeof filename === 'string' && content !== textOf(filename)) {
         arguments[0] = rewritten(run, content, filename, this.id === '.');
       }
       return apply(compile, this, arguments);
