@@ -220,6 +220,37 @@ func TestCoarse(t *testing.T) {
 	}
 }
 
+// TestCoarseEntry: the file that is run is known by each name that Node takes for it.
+func TestCoarseEntry(t *testing.T) {
+	const module = "import { f } from './other.mjs'\nfunction main() { f() }\nmain()\n"
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{
+		"main.mjs": module, "other.mjs": "export function f() {}\nexport function main() {}\n",
+		"folder/package.json": `{"type": "module", "main": "start.js"}`, "folder/start.js": module,
+		"folder/other.mjs": "export function f() {}\n",
+		"plain/main.js":    "function main() {}\nmain()\n", "plain/package.json": `{"main": "main"}`,
+	})
+	for link, to := range map[string]string{"tool": "main.mjs", "link.js": "main.mjs", "folder/link.js": "../plain/main.js"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, node := range nodes(t) {
+		for _, c := range []struct{ args, file string }{
+			{"tool", "main.mjs"}, {"link.js", "main.mjs"}, {"folder", "start.js"}, {"folder/start", "start.js"},
+			{"plain", "main.js"}, {"plain/main", "main.js"}, {"folder/link", "main.js"},
+			{"--preserve-symlinks-main folder/link.js", "link.js"},
+		} {
+			args := strings.Fields(c.args)
+			plain, got := execute(t, dir, nil, append([]string{node}, args...)...), measured(t, dir, node, args, words, coarse)
+			same(t, plain, got)
+			if want := map[string]int{c.file: 1, "main": 1}; plain.Status == 0 && !maps.Equal(got.enters(), want) {
+				t.Errorf("%s %s: %v, want %v", majorOf(t, node), c.args, got.enters(), want)
+			}
+		}
+	}
+}
+
 // TestRequiredModule: an ES module that is required has its checkpoints once, and is not listed.
 func TestRequiredModule(t *testing.T) {
 	node := newestNode()

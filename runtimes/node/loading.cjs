@@ -42,17 +42,34 @@ function startsWithModule() {
   const options = [...process.execArgv, ...(process.env.NODE_OPTIONS || '').split(' ')];
   if (options.some((o) => /^--(import|loader|experimental-loader|input-type|experimental-default-type)\b/.test(o)))
     return true;
-  const main = process.argv[1];
-  if (!main || /\.[cm]?[jt]sx?$/.test(main) === false) return false;
-  if (/\.m[jt]s$/.test(main)) return true;
-  return !/\.c[jt]s$/.test(main) && typeOfPackage(path.resolve(main)) === 'module';
+  const main = mainFile();
+  if (!main) return false;
+  switch (path.extname(main)) {
+    case '.mjs': case '.mts':
+      return true;
+    case '': case '.js': case '.ts': case '.jsx': case '.tsx':
+      return typeOfPackage(main) === 'module';
+  }
+  return false;
+}
+
+/**
+ * The file that is run, as Node finds it from a name without an ending, a folder or a symbolic link; undefined
+ * where none is run. Node finds it again, in its cache.
+ */
+function mainFile() {
+  const name = process.argv[1];
+  if (!name) return undefined;
+  const file = path.resolve(name);
+  try {
+    return Module._findPath(file, null, true) || file;
+  } catch {
+    return file;
+  }
 }
 
 /** The type that the nearest package.json gives a file. */
 function typeOfPackage(file) {
-  try {
-    file = fs.realpathSync(file);
-  } catch {}
   for (let folder = path.dirname(file); ; folder = path.dirname(folder)) {
     try {
       return JSON.parse(fs.readFileSync(path.join(folder, 'package.json'), 'utf8')).type;
@@ -66,7 +83,7 @@ function typeOfPackage(file) {
 function registerHooks(run) {
   if (registered) return;
   registered = true;
-  const main = process.argv[1] && path.resolve(process.argv[1]);
+  const main = mainFile();
   if (Module.registerHooks) {
     Module.registerHooks({
       load(url, context, nextLoad) {
