@@ -188,6 +188,8 @@ func TestBytes(t *testing.T) {
 		"syntax error":    "function f() { return 1 }\nconsole.log(f())\nx = = 2\n",
 		"our names":       "function cg$own() { return 1 }\nconsole.log(cg$own())\n",
 		"return outside":  "function f() { return 1 }\nconsole.log(f())\nreturn\n",
+		"stacks, cr":      "function f() { return 1 } // one\rconst g = () => new Error('').stack; const h = () => g()\rconsole.log(f(), h().split('\\n').slice(1, 3).map((l) => l.slice(-10)))",
+		"stacks, u2028":   "function f() { return 1 }\u2028const g = () => new Error('').stack; const h = () => g()\u2029console.log(f(), h().split('\\n').slice(1, 3).map((l) => l.slice(-10)))",
 		"html comment":    "function f() { return 1 }\n<!-- old\nconsole.log(f())\n--> old\n",
 		"no semicolons":   "const f = () => 1\nconst g = () => f()\n;[1].map(g)\nlet a = f()\n++a\nconsole.log(a)\n",
 	} {
@@ -269,6 +271,31 @@ func TestRequiredModule(t *testing.T) {
 	}
 	if len(got.Skipped) > 0 {
 		t.Errorf("skipped %v", got.Skipped)
+	}
+}
+
+// TestStacksOfLongFiles: a stack of a function far down in a file, or in a long line, takes no more time than one
+// of a function in front.
+func TestStacksOfLongFiles(t *testing.T) {
+	const timed = "const { performance } = require('node:perf_hooks')\n" +
+		"function least(f) { let best = Infinity; for (let i = 0; i < 30; i++) { const at = performance.now(); " +
+		"for (let n = 0; n < 10; n++) f(); best = Math.min(best, performance.now() - at) } return best }\n" +
+		"const [front, ...others] = ['front', 'down', 'line'].map((name) => least(require('./' + name)))\n" +
+		"console.log(others.map((o) => o < 12 * front ? 'as quick' : 'slower by ' + o / front).join())\n" +
+		"console.log(['front', 'down', 'line'].map((name) => require('./' + name)().split('\\n')[1].split(':').slice(-2)).join())\n"
+	const f = "module.exports = function () { return new Error('e').stack }"
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{
+		"main.js": timed, "front.js": f,
+		"down.js": strings.Repeat("// a line\n", 40000) + f,
+		"line.js": strings.Repeat("(() => 1)();", 5000) + f,
+	})
+	for _, node := range nodes(t) {
+		plain, got := execute(t, dir, nil, node, "main.js"), measured(t, dir, node, []string{"main.js"})
+		same(t, plain, got)
+		if !strings.HasPrefix(got.Stdout, "as quick,as quick\n") {
+			t.Errorf("%s: %s", majorOf(t, node), got.Stdout)
+		}
 	}
 }
 

@@ -3,7 +3,7 @@
 'use strict';
 
 const { fileURLToPath, pathToFileURL } = require('node:url');
-const { original, column } = require('./text.cjs');
+const { original, insertionsOf, column } = require('./text.cjs');
 const { textOf } = require('./rewriting.cjs');
 
 const { apply } = Reflect;
@@ -54,10 +54,10 @@ function keepStacks() {
 /** A frame as V8 writes it, with the column that it has in the user's file. */
 function placed(site, file) {
   const text = nameOf(String(site));
-  const source = file && textOf(file.startsWith('file:') ? fileURLToPath(file) : file);
-  if (!source) return text;
   const line = site.getLineNumber(), col = site.getColumnNumber();
-  const plain = column(lineOf(source, line), col);
+  const insertions = file && insertionsAt(file, line);
+  if (!insertions) return text;
+  const plain = column(insertions, col);
   return plain === col ? text : text.replace(':' + line + ':' + col, ':' + line + ':' + plain);
 }
 
@@ -67,13 +67,31 @@ function nameOf(text) {
   return text.startsWith(anonymous) ? text.replace('<anonymous>', '_compile') : text;
 }
 
-/** A line of a text, from 1. */
-function lineOf(text, number) {
-  let at = 0;
-  for (let n = 1; n < number && at >= 0; n++) at = text.indexOf('\n', at) + 1 || -1;
-  if (at < 0) return '';
-  const end = text.indexOf('\n', at);
-  return end < 0 ? text.slice(at) : text.slice(at, end);
+// Of each file of a stack: its text, where its lines begin, and the insertions of lines that were asked for.
+const known = new Map();
+
+/** The insertions of a file's line, from 1; undefined where the file has none. */
+function insertionsAt(file, line) {
+  const text = textOf(file.startsWith('file:') ? fileURLToPath(file) : file);
+  if (!text) return undefined;
+  let of = known.get(file);
+  if (!of || of.text !== text) known.set(file, (of = { text, starts: startsOf(text), lines: new Map() }));
+  let insertions = of.lines.get(line);
+  if (!insertions) {
+    insertions = insertionsOf(text.slice(of.starts[line - 1], of.starts[line]));
+    of.lines.set(line, insertions);
+  }
+  return insertions;
+}
+
+/** Where the lines of a text begin, as V8 counts them. */
+function startsOf(text) {
+  const starts = [0];
+  for (let at = 0; at < text.length; at++) {
+    const c = text.charCodeAt(at);
+    if (c === 10 || (c === 13 && text.charCodeAt(at + 1) !== 10) || c === 0x2028 || c === 0x2029) starts.push(at + 1);
+  }
+  return starts;
 }
 
 /** The first lines of a stack, as Node writes them. */

@@ -28,15 +28,29 @@ function original(text) {
   return apply(replace, inserted, [text, '']);
 }
 
-/** The column, from 1, that one of a line with insertions had before. */
-function column(line, col) {
-  let less = 0;
-  for (const found of apply(match, inserted, [line])) {
-    const end = found.index + found[0].length;
-    if (end <= col - 1) less += found[0].length;
-    else if (found.index < col - 1) less += col - 1 - found.index;
+/** The insertions of a line: where each begins and ends, and how many characters there are up to its end. */
+function insertionsOf(line) {
+  const found = { starts: [], ends: [], sums: [] };
+  let sum = 0, n = 0;
+  for (const { index, 0: { length } } of apply(match, inserted, [line])) {
+    found.starts[n] = index;
+    found.ends[n] = index + length;
+    found.sums[n++] = sum += length;
   }
-  return col - less;
+  return found;
 }
 
-module.exports = { original, column };
+/** The column, from 1, that one of a line with these insertions had before. */
+function column({ starts, ends, sums }, col) {
+  let low = 0, high = starts.length; // of those that begin in front of it
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (starts[middle] < col - 1) low = middle + 1;
+    else high = middle;
+  }
+  if (low === 0) return col;
+  const last = low - 1;
+  return col - sums[last] + Math.max(0, ends[last] - (col - 1));
+}
+
+module.exports = { original, insertionsOf, column };
