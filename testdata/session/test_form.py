@@ -288,7 +288,7 @@ class Schema(Case):
 
         class Part:
             def __init__(self, seconds, domains):
-                self.depth, self.name = 0, "t"
+                self.depth, self.name, self.units = 0, "t", {}
                 self._windows, self._active_ns = [(0, int(seconds * 1e9), None, int(seconds * 1e9))], int(seconds * 1e9)
                 self._energy = e = _energy.Energy()
                 e.domains, e.total = domains, sum(domains.values())
