@@ -27,31 +27,45 @@ type commandLine struct {
 
 // withValue are flags whose value may be the next argument (node --help).
 var withValue = []string{"-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions",
-	"--input-type", "--env-file", "--env-file-if-exists", "--title", "--inspect-port", "--cpu-prof-dir",
-	"--diagnostic-dir", "--icu-data-dir", "--openssl-config", "--redirect-warnings", "--report-dir",
-	"--test-name-pattern", "--test-reporter", "--test-reporter-destination", "--trace-event-categories",
-	"--unhandled-rejections", "--watch-path"}
+	"--allow-fs-read", "--allow-fs-write", "--build-snapshot-config", "--cpu-prof-dir", "--cpu-prof-interval",
+	"--cpu-prof-name", "--diagnostic-dir", "--disable-proto", "--disable-warning", "--dns-result-order", "--env-file",
+	"--env-file-if-exists", "--experimental-default-type", "--experimental-sea-config",
+	"--heap-prof-dir", "--heap-prof-interval", "--heap-prof-name", "--heapsnapshot-near-heap-limit",
+	"--heapsnapshot-signal", "--icu-data-dir", "--input-type", "--inspect-port", "--inspect-publish-uid",
+	"--localstorage-file", "--max-http-header-size", "--max-old-space-size-percentage",
+	"--network-family-autoselection-attempt-timeout", "--openssl-config", "--redirect-warnings", "--report-dir",
+	"--report-directory", "--report-filename", "--report-signal", "--secure-heap", "--secure-heap-min",
+	"--snapshot-blob", "--test-concurrency", "--test-coverage-branches", "--test-coverage-exclude",
+	"--test-coverage-functions", "--test-coverage-include", "--test-coverage-lines", "--test-global-setup",
+	"--test-isolation", "--test-name-pattern", "--test-reporter", "--test-reporter-destination", "--test-shard",
+	"--test-skip-pattern", "--test-timeout", "--title", "--tls-cipher-list", "--tls-keylog",
+	"--trace-event-categories", "--trace-event-file-pattern", "--trace-require-module", "--unhandled-rejections",
+	"--use-largepages",
+	"--v8-pool-size", "--watch-kill-signal", "--watch-path"}
 
-// inPlace are flags that stand in a target's place; those of withText have a text behind them.
+// inPlace are flags that stand in a target's place; those of withText have a text behind them, some also in
+// the same argument.
 var (
 	inPlace  = []string{"--test", "-i", "--interactive", "-h", "--help", "-v", "--version"}
 	withText = []string{"-e", "--eval", "-p", "--print", "-pe"}
 )
 
+// standsForTarget reports whether a flag stands in a target's place.
+func standsForTarget(f string) bool {
+	return slices.Contains(inPlace, f) || slices.Contains(withText, f) ||
+		strings.HasPrefix(f, "--eval=") || strings.HasPrefix(f, "--print=")
+}
+
 // flagBeforeTarget reports whether an argument in front of the target is a flag of Node, how many more
 // arguments it takes, and whether it stands for the target.
 func flagBeforeTarget(a string) (more int, target, ok bool) {
-	switch {
-	case len(a) < 2 || a[0] != '-' || a == "--":
+	if len(a) < 2 || a[0] != '-' || a == "--" {
 		return 0, false, false
-	case slices.Contains(withText, a):
-		return 1, true, true
-	case slices.Contains(inPlace, a):
-		return 0, true, true
-	case slices.Contains(withValue, a):
-		return 1, false, true
 	}
-	return 0, false, true
+	if slices.Contains(withText, a) || slices.Contains(withValue, a) {
+		more = 1
+	}
+	return more, standsForTarget(a), true
 }
 
 func splitArgs(t languages.Target) (commandLine, error) {
@@ -90,15 +104,17 @@ func check(t languages.Target) error {
 		return err
 	}
 	for _, f := range p.flags {
-		if slices.Contains(inPlace, f) || slices.Contains(withText, f) {
+		if standsForTarget(f) {
 			return nil // what follows is an argument
 		}
 	}
 	path := p.path
 	info, err := os.Stat(path)
-	for _, ending := range []string{".js", ".json", ".node"} { // as node does
-		if errors.Is(err, fs.ErrNotExist) {
-			info, err = os.Stat(path + ending)
+	for _, ending := range []string{".js", ".json", ".node"} { // as node does: a folder is what it takes last
+		if errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() && !strings.HasSuffix(path, "/") {
+			if file, e := os.Stat(path + ending); e == nil && !file.IsDir() {
+				info, err = file, nil
+			}
 		}
 	}
 	switch {

@@ -236,3 +236,43 @@ func writeFiles(t testing.TB, dir string, files map[string]string) {
 		}
 	}
 }
+
+// TestArguments: command lines, each with the target in it that is found, and the status of a refusal.
+func TestArguments(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{
+		"app.js": "", "both.js": "", "both/readme": "", "empty/readme": "", "folder/index.js": "", "folder.js/readme": "",
+	})
+	t.Chdir(dir)
+	for line, want := range map[string]struct {
+		path   string
+		status int
+	}{
+		"app.js x": {"app.js", 0}, "app": {"app", 0}, "nosuch": {"nosuch", 127},
+		"both": {"both", 0}, "both/": {"both/", 126}, "empty": {"empty", 126}, "folder": {"folder", 0},
+		"--eval=1 app.js": {"app.js", 0}, "--eval=1 nosuch": {"nosuch", 0}, "--print=1": {"", 0}, "-p 1": {"", 0},
+		"--eval=1": {"", 0}, "--evaluate=1": {"", 2}, "--require": {"", 2}, "--title=x": {"", 2},
+		"--disable-warning DEP0001 app.js": {"app.js", 0}, "--test-timeout 5 app.js": {"app.js", 0},
+		"--test-concurrency 5 app.js": {"app.js", 0}, "--test-shard 1/2 app.js": {"app.js", 0},
+		"--max-http-header-size 9 app.js": {"app.js", 0}, "--dns-result-order verbatim app.js": {"app.js", 0},
+		"--heapsnapshot-signal SIGUSR2 app.js": {"app.js", 0}, "--cpu-prof-name x app.js": {"app.js", 0},
+		"--heap-prof-dir x app.js": {"app.js", 0}, "--experimental-default-type module app.js": {"app.js", 0},
+		"--report-filename x app.js": {"app.js", 0}, "--tls-keylog x app.js": {"app.js", 0},
+		"--allow-fs-read * --allow-fs-write=* app.js": {"app.js", 0}, "--allow-fs-write * app.js": {"app.js", 0},
+		"--disable-warning=DEP0001 app.js": {"app.js", 0}, "--cpu-prof app.js": {"app.js", 0},
+	} {
+		target := languages.Target{Args: strings.Fields(line)}
+		p, _ := splitArgs(target)
+		status := 0
+		if err := check(target); err != nil {
+			var refused *languages.Error
+			if !errors.As(err, &refused) {
+				t.Fatalf("%s: %v", line, err)
+			}
+			status = refused.Status
+		}
+		if p.path != want.path || status != want.status {
+			t.Errorf("%s: target %q, status %d; want %q, %d", line, p.path, status, want.path, want.status)
+		}
+	}
+}
