@@ -91,6 +91,7 @@ func (x *Instrumented) prepare(ctx context.Context) (*prepared, error) {
 		p.close()
 		return nil, err
 	}
+	p.server.SetAhead(p.command.Ahead)
 	return p, nil
 }
 

@@ -63,6 +63,7 @@ var requests = map[string]struct {
 	}},
 	"outline": {4, (*Server).chooseOutline},
 	"load":    {4, (*Server).loadWanted},
+	"ahead":   {2, (*Server).lookAhead},
 	"skip":    {3, func(s *Server, p []string) (string, error) { s.Skip(p[1], p[2]); return "", nil }},
 	"left":    {1, (*Server).noteLeftOut},
 	"refused": {2, (*Server).noteRefused},
@@ -104,6 +105,20 @@ func (s *Server) loadWanted(p []string) (string, error) {
 	}
 	s.endWaiting(p[1])
 	return s.load(p[0], p[1], p[3])
+}
+
+func (s *Server) lookAhead(p []string) (string, error) {
+	s.mu.Lock()
+	ahead := s.ahead
+	s.mu.Unlock()
+	if ahead == nil {
+		return "", nil
+	}
+	s.beginWaiting(p[1])
+	if !ahead(p[0], p[1]) {
+		return "", nil
+	}
+	return "1", nil
 }
 
 func (s *Server) noteLeftOut(p []string) (string, error) {

@@ -33,6 +33,7 @@ type Skip struct {
 //	rewrite entry path own source  ok text      the source with checkpoints, "" if it gets none
 //	outline module path own plan   ok plan      what is wanted of a plan that the runtime made
 //	load  module path own sites    ok base      numbers base+1 ... are the file's
+//	ahead module path              ok 1         the runtime's cache has the file now, see SetAhead; else ok
 //	skip  module path reason       ok
 //	left  package                  ok           an installed package without checkpoints
 //	refused path reason            ok           a file of the cache that is not used
@@ -50,6 +51,7 @@ type Server struct {
 	Channel  *checkpoint.Channel
 	Waiting  Waiting
 
+	ahead    func(module, path string) bool
 	listener net.Listener
 	wait     sync.WaitGroup
 
@@ -98,6 +100,14 @@ func (s *Server) Listen(path string) error {
 		}
 	})
 	return nil
+}
+
+// SetAhead lets ahead answer for a file that the program meets and that the runtime's cache has not: whether the
+// cache has it now, because a process of cg's has put it there, ahead of the program.
+func (s *Server) SetAhead(ahead func(module, path string) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ahead = ahead
 }
 
 // Close stops answering and waits for the answers under way.

@@ -119,6 +119,9 @@ type Command struct {
 	// Tests says how the tests ended, by what their tasks are called. nil if
 	// nobody knows.
 	Tests func(tasks []string) map[string]Test
+	// Ahead is asked when the program meets a file that is new to cg: whether the cache has got it meanwhile.
+	// nil where nothing is put there ahead of the program.
+	Ahead func(module, path string) bool
 	// Release lets go of what the command holds, after the run. nil for nothing.
 	Release func()
 }

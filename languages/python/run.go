@@ -236,15 +236,27 @@ func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
 		imports = ""
 	}
 	run := filepath.Join(s.Dir, "run")
-	var b strings.Builder
-	for _, kv := range [][2]string{
-		{"channel", s.Channel}, {"server", s.Server}, {"native", s.Native.Path}, {"reason", s.Native.Reason},
-		{"seals", fingerprint(s.Native.Content)}, {"cache", woven.Dir}, {"key", s.PlanKey}, {"here", here},
-		{"imports", imports}, {"program", target.program()}, {"foreign", beginnings(s.Options.Include)},
-	} {
-		fmt.Fprintf(&b, "%s=%s\n", kv[0], strings.ReplaceAll(kv[1], "\n", " "))
+	write := func(name, server, ahead string) {
+		var b strings.Builder
+		for _, kv := range [][2]string{
+			{"channel", s.Channel}, {"server", server}, {"native", s.Native.Path}, {"reason", s.Native.Reason},
+			{"seals", fingerprint(s.Native.Content)}, {"cache", woven.Dir}, {"key", s.PlanKey}, {"here", here},
+			{"imports", imports}, {"program", target.program()}, {"foreign", beginnings(s.Options.Include)}, {"ahead", ahead},
+		} {
+			fmt.Fprintf(&b, "%s=%s\n", kv[0], strings.ReplaceAll(kv[1], "\n", " "))
+		}
+		err = errors.Join(err, os.WriteFile(name, []byte(b.String()), 0o600))
 	}
-	if err := os.WriteFile(run, []byte(b.String()), 0o600); err != nil {
+	if work, socket := weaveAhead(&command, p, target.flags, s); work == "" {
+		write(run, s.Server, "")
+	} else {
+		write(run, s.Server, "ask")
+		write(work, socket, "work")
+	}
+	if err != nil {
+		if command.Release != nil {
+			command.Release()
+		}
 		return languages.Command{}, err
 	}
 	path := here

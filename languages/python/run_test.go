@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	cacheDir = dir
+	spare = func() int { return 1 } // on each machine
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)
@@ -202,6 +203,9 @@ func execute(t testing.TB, cmd *exec.Cmd) ran {
 // option changes how a program is measured; the last is the number of chunks.
 type option func(*languages.Setup, *instrument.Server, *int)
 
+// meeting stands between the program and what weaves ahead of it. Only a test that runs alone changes it.
+var meeting = func(meet func(module, path string) bool) func(module, path string) bool { return meet }
+
 func withChunks(n int) option {
 	return func(_ *languages.Setup, _ *instrument.Server, chunks *int) { *chunks = n }
 }
@@ -272,6 +276,12 @@ func measured(t testing.TB, dir, python string, args []string, options ...option
 	command, err := language.Launch(languages.Target{Args: args, Interpreter: python}, setup)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if command.Release != nil {
+		defer command.Release()
+	}
+	if command.Ahead != nil {
+		server.SetAhead(meeting(command.Ahead))
 	}
 	cmd := exec.Command(command.Args[0], command.Args[1:]...)
 	cmd.Dir = dir

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/checkpoint"
+	"cg/tool"
 )
 
 // Account tells who used the processors: the program's process tree, cg and
@@ -295,14 +296,14 @@ func (a *Account) KnowsHost() bool {
 	return a.stat >= 0
 }
 
-// reading is processor time since the machine (busy) and cg (own) started.
+// reading is processor time since the machine (busy) and cg (own) started, with the processes that work for it.
 type reading struct{ own, busy time.Duration }
 
 func (a *Account) host() reading {
 	var r reading
 	var ru unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &ru) == nil {
-		r.own = time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
+		r.own = time.Duration(ru.Utime.Nano()+ru.Stime.Nano()) + tool.Used()
 	}
 	if a.stat >= 0 {
 		var text [512]byte

@@ -3,10 +3,11 @@
 # compiler alone: wall-clock and processor time of all processes, medians of runs in turn.
 #
 #   testdata/bench/firstrun.sh            # 9 rounds, on one processor
-#   ROUNDS=3 CPUS=0,1 testdata/bench/firstrun.sh python
+#   ROUNDS=3 CPUS=0,1 testdata/bench/firstrun.sh python imports
 #
 # Python: a program asks for the code of MODULES (143) files of the standard library, as an import
-# does, without running them. Java and Go: a program of 60 files. PYTHON, CG name an interpreter
+# does, without running them. imports: a program imports these files, and each ends at its first line, so that cg
+# can weave them ahead of the program where CPUS names several processors. Java and Go: a program of 60 files. PYTHON, CG name an interpreter
 # and a cg to use. Column "work" is what is left without the time of a program without files.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -63,16 +64,28 @@ def show(title, rows, reference, first, idle):
     print(flush=True)
 
 
-def of_python():
-    folder = os.path.join(work, "python")
-    os.makedirs(os.path.join(folder, "files"))
-    library, n, size = os.path.dirname(os.__file__), 0, 0
+def of_imports():
+    of_python(True)
+
+
+def of_python(imports=False):
+    folder = os.path.join(work, "imports" if imports else "python")
+    package = os.path.join(folder, "library" if imports else "files")
+    os.makedirs(package)
+    library, n, size, names = os.path.dirname(os.__file__), 0, 0, []
     for name in sorted(os.listdir(library)):
-        if name.endswith(".py") and n < modules:
-            shutil.copy(os.path.join(library, name), os.path.join(folder, "files"))
-            n, size = n + 1, size + os.path.getsize(os.path.join(library, name))
+        if not name.endswith(".py") or not name[:-3].isidentifier() or n == modules:
+            continue
+        with open(os.path.join(library, name), encoding="utf-8") as f:
+            text = f.read()
+        if imports and "__future__" in text:
+            continue  # which has to be first
+        with open(os.path.join(package, name), "w", encoding="utf-8") as f:
+            f.write("import no_such_module\n" + text if imports else text)
+        n, size, names = n + 1, size + os.path.getsize(os.path.join(package, name)), names + [name[:-3]]
     with open(os.path.join(folder, "files.py"), "w") as f:
-        f.write("import importlib.machinery, os\nfor name in sorted(os.listdir('files')):\n    if name.endswith('.py'):\n"
+        f.write("".join("try:\n    import library.%s\nexcept ImportError:\n    pass\n" % name for name in names) if imports else
+                "import importlib.machinery, os\nfor name in sorted(os.listdir('files')):\n    if name.endswith('.py'):\n"
                 "        importlib.machinery.SourceFileLoader(name[:-3], os.path.abspath('files/' + name)).get_code(name[:-3])\n")
     with open(os.path.join(folder, "nothing.py"), "w") as f:
         f.write("import importlib.machinery, os\n")
@@ -92,7 +105,7 @@ def of_python():
         rows["second run with cg"].append(run(folder, measure + ["files.py"]))
     idle = {"without its cache": "nothing", "from its cache": "nothing", "first run with cg": "nothing, cg",
             "second run with cg": "nothing, cg"}
-    show("Python %s, %d files, %.1f MB" % (sys.version.split()[0], n, size / 1e6), rows, "without its cache", "first run with cg", idle)
+    show("Python %s, %d files%s, %.1f MB" % (sys.version.split()[0], n, " that are imported" if imports else "", size / 1e6), rows, "without its cache", "first run with cg", idle)
 
 
 def sources(folder, template, name, n=60):
@@ -167,5 +180,5 @@ def renew(folder, ending, k):
 
 
 for kind in kinds:
-    {"python": of_python, "java": of_java, "go": of_go}[kind]()
+    {"python": of_python, "imports": of_imports, "java": of_java, "go": of_go}[kind]()
 PROGRAM

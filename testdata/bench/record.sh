@@ -25,7 +25,7 @@ cat >fib.py <<'P'
 def fib(n):
     return n if n < 2 else fib(n - 1) + fib(n - 2)
 
-fib(29)
+fib(32)
 P
 mkdir fibs goroutines
 cat >fibs/main.go <<'P'
@@ -57,7 +57,7 @@ func main() {
 	for range 2000 {
 		all.Add(1)
 		go func() {
-			fib(20)
+			fib(24)
 			all.Done()
 		}()
 	}
@@ -75,7 +75,7 @@ public class Threads {
     static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
     public static void main(String[] a) throws InterruptedException {
         Thread[] all = new Thread[64];
-        for (int i = 0; i < all.length; i++) (all[i] = new Thread(() -> fib(24))).start();
+        for (int i = 0; i < all.length; i++) (all[i] = new Thread(() -> fib(27))).start();
         for (Thread t : all) t.join();
     }
 }
@@ -87,17 +87,17 @@ from statistics import median
 work, rounds, cgs, kinds = sys.argv[1], int(sys.argv[2]), sys.argv[3].split(), sys.argv[4:] or ["python", "java", "go"]
 rows = []
 if "python" in kinds:
-    rows.append(("Python fib(29), 1.7 M calls", [sys.executable, "fib.py"], ["--python", sys.executable, "fib.py"]))
+    rows.append(("Python fib(32), 7.0 M calls", [sys.executable, "fib.py"], ["--python", sys.executable, "fib.py"]))
 if "java" in kinds and shutil.which("javac"):
     subprocess.check_call(["javac", "Fib.java", "Threads.java"])
     rows.append(("Java fib(33), 11.4 M calls", ["java", "Fib"], ["java", "Fib.java"]))
-    rows.append(("Java, 64 threads, 9.6 M calls", ["java", "Threads"], ["java", "Threads.java"]))
+    rows.append(("Java, 64 threads of fib(27), 41 M calls", ["java", "Threads"], ["java", "Threads.java"]))
 if "go" in kinds and shutil.which("go"):
     for folder in "fibs", "goroutines":
         open(folder + "/go.mod", "w").write("module %s\n\ngo 1.22\n" % folder)
         subprocess.check_call(["go", "build", "-o", "../" + folder + ".bin", "."], cwd=folder)
     rows.append(("Go fib(36), 48 M calls", ["./fibs.bin"], ["go", "fibs/main.go"]))
-    rows.append(("Go, 2,000 goroutines, 44 M calls", ["./goroutines.bin"], ["go", "goroutines/main.go"]))
+    rows.append(("Go, 2,000 goroutines of fib(24), 300 M calls", ["./goroutines.bin"], ["go", "goroutines/main.go"]))
 
 
 def run(args):
@@ -110,7 +110,7 @@ def run(args):
     return time.perf_counter() - begin, used.ru_utime + used.ru_stime
 
 
-print("%-34s %10s %10s %10s %8s %8s" % ("median of %d" % rounds, "wall, s", "program, s", "fib, mJ", "lost", "waits"))
+print("%-42s %10s %10s %10s %8s %8s" % ("median of %d" % rounds, "wall, s", "program, s", "fib, mJ", "lost", "waits"))
 for name, plain, measured in rows:
     figures = {}
     for turn in range(rounds + 1):  # the first fills the caches
@@ -129,6 +129,6 @@ for name, plain, measured in rows:
         wall, cpu, fib, lost, waits = [median(x) for x in zip(*all)]
         spread = "" if how == "alone" else "%10.1f %8d %8d   fib from %.1f to %.1f mJ" % (
             fib, lost, waits, min(x[2] for x in all), max(x[2] for x in all))
-        print("  %-32s %10.3f %10.3f %s" % (how if how == "alone" else "cg" if len(cgs) == 1 else how[-32:], wall, cpu, spread))
+        print("  %-40s %10.3f %10.3f %s" % (how if how == "alone" else "cg" if len(cgs) == 1 else how[-32:], wall, cpu, spread))
 print("%d processors, load %s" % (os.cpu_count(), " ".join(open("/proc/loadavg").read().split()[:3])))
 PROGRAM

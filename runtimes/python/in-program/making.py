@@ -47,8 +47,8 @@ def make(source):
         return None
     places, sites, code, data, base, quiet = found
     # The warnings of a script come every time, those of a module when it is
-    # compiled.
-    if data and (quiet or module != "__main__" and not sys.dont_write_bytecode):
+    # compiled: by the program, which is to be the first to hear them.
+    if data and (quiet or module != "__main__" and not source.ahead and not sys.dont_write_bytecode):
         keep(source.where, path, source.seen, Entry(0, source.identity(), places, sites, data))
     return places, sites, code, base
 

@@ -41,8 +41,7 @@ recorder = Recorder()
 def open_channel():
     """Opens the channel with the native module, else in Python. Whether that
     was possible; the reason why it was not is reported to cg."""
-    recorder.entries = os.path.join(run.cache, "%s-%s-%s%d-" % (
-        os.path.basename(run.here), run.key, sys.implementation.cache_tag, sys.flags.optimize))
+    recorder.entries = entries()
     reason = run.reason
     if run.native:
         reason = cannot_load()
@@ -61,6 +60,22 @@ def open_channel():
         return False
 
 
+def entries():
+    return os.path.join(run.cache, "%s-%s-%s%d-" % (
+        os.path.basename(run.here), run.key, sys.implementation.cache_tag, sys.flags.optimize))
+
+
+def use_cache():
+    """For a process that weaves and records nothing. ImportError where the program would
+    not have the native module."""
+    reason = cannot_load()
+    if reason:
+        raise ImportError(reason)
+    recorder.entries = entries()
+    recorder.native = native()
+    recorder.seal = recorder.native.digest
+
+
 def cannot_load():
     """Why this interpreter cannot load the native module, "" if it can."""
     if not CPYTHON:
@@ -72,7 +87,7 @@ def cannot_load():
     return ""
 
 
-def open_native():
+def native():
     if _imp.source_hash(0x6367, read_private(run.native)).hex() not in run.seals.split():
         raise ImportError(run.native + " is not the library that cg has compiled")
     loader = machinery.ExtensionFileLoader("cgprobe", run.native)
@@ -80,6 +95,11 @@ def open_native():
     spec._set_fileattr = False
     module = loader.create_module(spec)
     loader.exec_module(module)
+    return module
+
+
+def open_native():
+    module = native()
     run.nested = not module.open(run.channel, batch)
     module.cache(recorder.entries)
     recorder.native, recorder.seal = module, module.digest

@@ -19,6 +19,7 @@ class Run:
     key = ""       # what woven code depends on beside its source
     imports = "1"  # weave imported modules, too
     program = ""   # packages that are the program wherever they lie, as ":one:two:"
+    ahead = ""     # "ask": cg may weave files ahead of the program; "work": this process does it
     foreign = ""   # weave other files, too, whose paths begin so: "/one:/two"
     nested = False  # this is not the first interpreter of the process
 

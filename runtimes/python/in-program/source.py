@@ -10,6 +10,7 @@ import os
 from .cache import find, keep, name_of, settled, stamp
 from .files import read_source
 from .recorder import enliven
+from .run import run
 from .server import ask
 from .weaving import role
 
@@ -26,6 +27,7 @@ class Source:
         self.parse = None    # makes the syntax tree of a text in place of compile
         self.kind = ""       # names what parse does, for the cache
         self.mute = False    # warnings have been given already
+        self.ahead = False   # woven for a program that has not met it yet
         self.seen = 0, 0     # stamp and time of change of the file
         self.where = ""      # the file of its entry in the cache
 
@@ -41,17 +43,11 @@ class Source:
 
 
 def load_or_weave(source):
-    if source.content is None:
-        status = os.stat(source.path)
-        if source.path[:1] == "/":
-            source.seen = stamp(status), status.st_ctime_ns
-        else:  # a path in the working folder names many files
-            source.read()
-    words = source.path, source.role
-    if source.content is not None:
-        words += source.kind, source.identity()[0].hex()
-    source.where = name_of(*words)
+    is_file = source.content is None
+    look_up(source)
     found = cached(source)
+    if found is None and is_file and run.ahead and made_ahead(source):
+        found = cached(source)
     if found is None:
         from .making import make
         found = make(source)
@@ -64,6 +60,25 @@ def load_or_weave(source):
             return None
         base = int(answer[1])
     return enliven(code, base, iter(memoryview(places).cast("I"))) if places else code
+
+
+def made_ahead(source):
+    """Whether cg has put a file into the cache meanwhile. cg hears so what the program imports."""
+    return ask("ahead", source.module, os.path.abspath(source.path)) == [b"ok", b"1"]
+
+
+def look_up(source):
+    """Says where a source's entry of the cache is, and what its file is like now."""
+    if source.content is None:
+        status = os.stat(source.path)
+        if source.path[:1] == "/":
+            source.seen = stamp(status), status.st_ctime_ns
+        else:  # a path in the working folder names many files
+            source.read()
+    words = source.path, source.role
+    if source.content is not None:
+        words += source.kind, source.identity()[0].hex()
+    source.where = name_of(*words)
 
 
 def cached(source):

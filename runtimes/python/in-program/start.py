@@ -20,6 +20,9 @@ from .server import ask
 
 def start(path):
     run.read(path)
+    if run.ahead == "work":
+        from .ahead import work
+        work()
     if not open_channel():
         offer(None)
         return
