@@ -60,7 +60,7 @@ func (x *Instrumented) prepare(ctx context.Context) (*prepared, error) {
 		return nil, err
 	}
 	p.server = &instrument.Server{Planner: lang.Plan, Weaver: lang.Weave, Rewriter: lang.Rewrite, Language: lang.Name,
-		Options: x.Options, Channel: p.channel, Waiting: x.Waiting}
+		LanguageOf: languageOf, Options: x.Options, Channel: p.channel, Waiting: x.Waiting}
 	socket := filepath.Join(dir, "server")
 	if len(socket) >= socketLength {
 		if p.short, err = scratch.NewFolder("/tmp"); err != nil {
@@ -93,6 +93,14 @@ func (x *Instrumented) prepare(ctx context.Context) (*prepared, error) {
 	}
 	p.server.SetAhead(p.command.Ahead)
 	return p, nil
+}
+
+// languageOf is the language of a source file by its ending, "" where that says none.
+func languageOf(file string) string {
+	if l := languages.ForFile(file); l != nil {
+		return l.Name
+	}
+	return ""
 }
 
 func (p *prepared) close() {

@@ -71,7 +71,7 @@ func (s *Server) parseSites(module, file, lines string) (sites []checkpoint.Site
 			at[i] = n
 		}
 		sites = append(sites, checkpoint.Site{
-			Language: s.Language, Func: strings.TrimPrefix(module+"."+f[5], "."), File: file,
+			Language: s.languageOf(file), Func: strings.TrimPrefix(module+"."+f[5], "."), File: file,
 			Line: at[0], Col: at[1] + 1, EndLine: at[2], Kind: checkpoint.SiteKind(f[1]),
 		})
 	}

@@ -46,10 +46,13 @@ type Server struct {
 	Planner  Planner
 	Weaver   Weaver   // nil for none
 	Rewriter Rewriter // nil for none
-	Language string
-	Options  Options
-	Channel  *checkpoint.Channel
-	Waiting  Waiting
+	Language string   // of the target
+	// LanguageOf is the language of a file by its ending, "" for that of the target: a program may have
+	// functions of several. nil if it has not.
+	LanguageOf func(file string) string
+	Options    Options
+	Channel    *checkpoint.Channel
+	Waiting    Waiting
 
 	ahead    func(module, path string) bool
 	listener net.Listener
@@ -70,6 +73,15 @@ type Server struct {
 	isPure  bool
 	isOff   bool
 	waiting waiting
+}
+
+func (s *Server) languageOf(file string) string {
+	if s.LanguageOf != nil {
+		if l := s.LanguageOf(file); l != "" {
+			return l
+		}
+	}
+	return s.Language
 }
 
 // Listen starts answering on a Unix socket at path.
