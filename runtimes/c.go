@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -45,6 +46,21 @@ func Object(ctx context.Context, command []string, cache Cache, scratch string) 
 		}
 	}
 	return "", err
+}
+
+// CGuests are variables of the environment under which a program of another language, whose own library has
+// its checkpoints, records those of extensions that were built of C and C++ with checkpoints, too
+// (native/c_host.h). symbol is one that the processes of that language have; "" for none. Where nothing of C was
+// built by way of this cache, there are no such extensions, and nil is returned.
+func CGuests(ctx context.Context, cache Cache, scratch, channel, symbol string) []string {
+	if info, err := os.Stat(filepath.Join(cache.Dir, "c")); cache.Dir == "" || err != nil || !info.IsDir() {
+		return nil
+	}
+	library, _, err := Library(ctx, "c.c", cache, scratch)
+	if err != nil {
+		return nil // the program's own checkpoints have the same reason for not being there
+	}
+	return []string{"CG_CHANNEL=" + channel, "CG_C_RUNTIME=" + library, "CG_C_HOST=" + symbol}
 }
 
 // CAlone are the files that C sources need which record their checkpoints themselves.

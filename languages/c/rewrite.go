@@ -55,22 +55,29 @@ static __inline__ int __attribute__((__always_inline__, __unused__, __no_instrum
 {
 	return __codegreen_again ? __codegreen_again(__call, __value) : __value;
 }
+struct __codegreen_functions {
+	unsigned long long (*__enter)(unsigned);
+	void (*__exit)(unsigned long long);
+	int (*__back)(unsigned long long, int);
+	void (*__unit)(unsigned *, const char *);
+};
 static void __attribute__((__unused__, __no_instrument_function__)) __codegreen_unit(unsigned *__sites, const char *__records)
 {
 	const char *__path;
 	void *__library;
-	void (*__unit)(unsigned *, const char *);
+	const struct __codegreen_functions *(*__functions)(void), *__given;
 	if (!__codegreen_variable || !__codegreen_open || !__codegreen_find)
 		return;
 	__path = __codegreen_variable("CG_C_RUNTIME");
 	if (!__path || !*__path || !(__library = __codegreen_open(__path, 2)))
 		return;
-	__codegreen_enter = (unsigned long long (*)(unsigned))__codegreen_find(__library, "__codegreen_enter");
-	__codegreen_exit = (void (*)(unsigned long long))__codegreen_find(__library, "__codegreen_exit");
-	__codegreen_again = (int (*)(unsigned long long, int))__codegreen_find(__library, "__codegreen_back");
-	__unit = (void (*)(unsigned *, const char *))__codegreen_find(__library, "__codegreen_unit");
-	if (__codegreen_enter && __codegreen_exit && __codegreen_again && __unit)
-		__unit(__sites, __records);
+	__functions = (const struct __codegreen_functions *(*)(void))__codegreen_find(__library, "__codegreen_functions");
+	if (!__functions || !(__given = __functions()))
+		return;
+	__codegreen_enter = __given->__enter;
+	__codegreen_exit = __given->__exit;
+	__codegreen_again = __given->__back;
+	__given->__unit(__sites, __records);
 }
 `
 

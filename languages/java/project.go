@@ -158,6 +158,7 @@ func launchProject(t languages.Target, s languages.Setup) (_ languages.Command, 
 		command.Args = append(command.Args, p.toMirror(a))
 	}
 	command.Env = append(p.environment(), "CG_RUN="+run, "JAVA_TOOL_OPTIONS="+options)
+	command.Env = append(command.Env, runtimes.CGuests(ctx, s.Cache, s.Dir, s.Channel, "")...)
 	if t.Interpreter != "" { // which the build is to take
 		bin := filepath.Dir(k.javac)
 		command.Env = append(command.Env, "JAVA_HOME="+filepath.Dir(bin),

@@ -267,7 +267,7 @@ func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
 			return languages.Command{}, err
 		}
 	}
-	c.Env = []string{"CG_RUN=" + run}
+	c.Env = append([]string{"CG_RUN=" + run}, runtimes.CGuests(ctx, s.Cache, s.Dir, s.Channel, "")...)
 	return c, nil
 }
 

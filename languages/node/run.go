@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -225,7 +226,8 @@ func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
 	if old := os.Getenv("NODE_OPTIONS"); old != "" {
 		options += " " + old
 	}
-	command.Env = []string{"NODE_OPTIONS=" + options, "CG_RUN=" + run}
+	command.Env = append([]string{"NODE_OPTIONS=" + options, "CG_RUN=" + run},
+		runtimes.CGuests(context.Background(), s.Cache, s.Dir, s.Channel, "napi_create_function")...)
 	command.Ended = func() string {
 		why, _ := os.ReadFile(off) // which is not there where all went well
 		return strings.TrimSpace(string(why))

@@ -1,6 +1,7 @@
 package python
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -263,7 +264,8 @@ func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
 	if old := os.Getenv("PYTHONPATH"); old != "" {
 		path += string(os.PathListSeparator) + old
 	}
-	command.Env = []string{"PYTHONPATH=" + path, "CG_RUN=" + run}
+	command.Env = append([]string{"PYTHONPATH=" + path, "CG_RUN=" + run},
+		runtimes.CGuests(context.Background(), s.Cache, s.Dir, s.Channel, "Py_GetVersion")...)
 	return command, nil
 }
 

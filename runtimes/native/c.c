@@ -1,44 +1,23 @@
 /*
- * Checkpoints for C and C++: an object that is linked into a program whose
- * functions have them (languages/c).
+ * Checkpoints for C and C++ (c_calls.h): an object that is linked into a program whose
+ * functions have them, and a library that a program or a library of a build loads when it
+ * begins, once in a process.
  *
- * In: the numbers' table of each unit, and calls that begin and end. Out: sums in
- * the channel that CG_CHANNEL names (channel.h). In a program that is run without
- * that variable, or whose channel cannot be opened, all numbers stay 0, and
- * nothing of it is called again.
+ * A program that is run without the variable CG_CHANNEL, or whose channel cannot be opened,
+ * runs as if it had no checkpoints.
  *
- * A function that begins gets a token, which is 0 if its call is not recorded:
- *
- *   calls on the thread's stack, this one included << 32 | site
- *
- * The calls that longjmp(3) leaves have no end of their own. The end of a call, or
- * its going on after setjmp(3), ends those above it on the stack first, so the
- * stack is right again however they were left.
+ * In a program of another language that is measured, too, such as Python, the functions of
+ * C are on the same stacks as that language's. Its own library has the stacks: it hands its
+ * functions to this one (c_host.h), and units that begin later get these. CG_C_HOST names a
+ * symbol of such a program: while it has handed out nothing, units have no checkpoints there.
  */
-#include "channel.h"
+#define _GNU_SOURCE
+#define CG_C_FUNCTION __attribute__((visibility("default")))
+static void cg_begin_units(void);
 
-#include <stdlib.h>
+#include "c_calls.h"
 
-#define PUBLIC __attribute__((visibility("default")))
-
-/* A signal handler may interrupt an event, and have checkpoints itself: these are
- * not recorded. What is stored is where the event's caller has its stack. */
-CG_TLS char *volatile cg_within;
-
-#define CG_CALLER ((char *)__builtin_dwarf_cfa())
-#define CG_BARRIER __asm__ volatile("" ::: "memory")
-
-static inline void __attribute__((always_inline)) cg_begin_event(char *caller)
-{
-	cg_within = caller;
-	CG_BARRIER;
-}
-
-static inline void __attribute__((always_inline)) cg_end_event(void)
-{
-	CG_BARRIER;
-	cg_within = NULL;
-}
+#include <dlfcn.h>
 
 static pthread_once_t cg_once = PTHREAD_ONCE_INIT;
 
@@ -51,205 +30,22 @@ static void cg_begin_program(void)
 	errno = e;
 }
 
-/* __codegreen_unit gives the sites of a unit their numbers. records are texts that
- * end with 0, in pairs: the path of a file and the lines of its sites
- * (instrument.SiteLines). An empty path is behind the last. Where there are no
- * numbers left, they stay 0. */
-void PUBLIC __codegreen_unit(uint32_t *numbers, const char *records)
+static void cg_begin_units(void) { pthread_once(&cg_once, cg_begin_program); }
+
+/* The loader's functions are found where the program has them by itself: a static link need not. */
+extern void *cg_symbol(void *library, const char *name) __asm__("dlsym") __attribute__((weak));
+
+static const cg_c_functions *_Atomic cg_hosted;
+
+/* __codegreen_host takes the functions of another language's library. */
+CG_C_FUNCTION void __codegreen_host(const cg_c_functions *functions) { atomic_store(&cg_hosted, functions); }
+
+/* __codegreen_functions gives a unit the functions that it calls, NULL for none. */
+CG_C_FUNCTION const cg_c_functions *__codegreen_functions(void)
 {
-	pthread_once(&cg_once, cg_begin_program);
-	if (!cg_head)
-		return;
-	while (*records) {
-		cg_part names[3] = {{"", 0}, {records, strlen(records)}, {NULL, 0}};
-		const char *lines = records + names[1].size + 1;
-		names[2] = (cg_part){lines, strlen(lines)};
-		uint32_t count = 0;
-		for (const char *line = lines; *line; line++)
-			count += *line == 'S' && (line == lines || line[-1] == '\n');
-		int64_t base = cg_number(names, count);
-		for (uint32_t i = 0; i < count; i++, numbers++)
-			if (base >= 0)
-				*numbers = (uint32_t)base + 1 + i;
-		records = lines + names[2].size + 1;
-	}
-}
-
-/* cg_calls is how many calls are on the thread's stack. 0 also where nothing is
- * added up. */
-static inline uint32_t cg_calls(void) { return (uint32_t)(cg_mine.frame - cg_mine.frames) + cg_mine.deep; }
-
-/* cg_token is the token of the innermost call, of a site, where each call has a frame. */
-static inline uint64_t __attribute__((always_inline)) cg_token(uint32_t site)
-{
-	_Static_assert(sizeof(cg_frame) == 16, "calls << 32 is the place of the frame in bytes << 28");
-	return (uint64_t)((char *)cg_mine.frame - (char *)cg_mine.frames) << 28 | site;
-}
-
-/* cg_is_innermost reports whether a token is that of the innermost call. */
-static inline int __attribute__((always_inline)) cg_is_innermost(uint64_t token)
-{
-	return cg_token(cg_site()) == token;
-}
-
-/* cg_left ends the calls above so many on the stack: they were left. */
-static void __attribute__((noinline, cold)) cg_left(uint32_t calls)
-{
-	while (cg_calls() > calls)
-		cg_event((uint32_t)CG_EXIT << 21 | cg_site());
-}
-
-/* cg_interrupts reports whether this event interrupts another one. One that was
- * left by siglongjmp(3) from a handler is over: its caller is not above this one's. */
-static int __attribute__((noinline, cold)) cg_interrupts(char *caller)
-{
-	stack_t on;
-	if (caller < cg_within || (sigaltstack(NULL, &on) == 0 && on.ss_flags & SS_ONSTACK))
-		return 1;
-	cg_within = NULL;
-	return 0;
-}
-
-/* A checkpoint that is not done at once goes on in another function. The call is the last thing that
- * the first one does, so the compiler makes a jump of it, and the first has no registers to save. A clock that
- * was read is passed on: what a call takes at least must not depend on who records it. */
-
-/* cg_entered ends the event that has begun a call: its token. */
-static uint64_t cg_entered(uint32_t site)
-{
-	uint64_t token = (uint64_t)cg_calls() << 32 | site;
-	cg_end_event();
-	return token;
-}
-
-/* cg_entered_quickly is the same where each call has a frame. */
-static inline uint64_t __attribute__((always_inline)) cg_entered_quickly(uint32_t site)
-{
-	uint64_t token = cg_token(site);
-	cg_end_event();
-	return token;
-}
-
-/* cg_enter_counted begins a call in a pause. */
-static uint64_t __attribute__((noinline)) cg_enter_counted(uint32_t site)
-{
-	if (!cg_add_counted(site))
-		cg_event_elsewhere(site);
-	return cg_entered(site);
-}
-
-/* cg_enter_slowly begins a call at a time. */
-static uint64_t __attribute__((noinline)) cg_enter_slowly(uint64_t now, uint32_t site)
-{
-	if (!cg_add_timed(now, site))
-		cg_event_elsewhere(site);
-	return cg_entered(site);
-}
-
-/* cg_enter_timed begins a call in a burst, or where there are no pauses. */
-static uint64_t __attribute__((noinline)) cg_enter_timed(uint32_t site)
-{
-	uint64_t now = cg_cycles();
-	if (!cg_time_enter(now, site))
-		return cg_enter_slowly(now, site);
-	return cg_entered_quickly(site);
-}
-
-/* cg_enter_within begins a call where another event has begun on this thread. */
-static uint64_t __attribute__((noinline, cold)) cg_enter_within(uint32_t site)
-{
-	char *caller = CG_CALLER;
-	if (cg_interrupts(caller))
-		return 0;
-	cg_begin_event(caller);
-	return cg_mine.left ? cg_enter_counted(site) : cg_enter_timed(site);
-}
-
-uint64_t PUBLIC __codegreen_enter(uint32_t site)
-{
-	if (__builtin_expect(cg_within != NULL, 0))
-		return cg_enter_within(site);
-	cg_begin_event(CG_CALLER);
-	if (!cg_mine.left)
-		return cg_enter_timed(site);
-	if (!cg_count_enter(site))
-		return cg_enter_counted(site);
-	return cg_entered_quickly(site);
-}
-
-/* cg_exit_slowly ends a call, and those above it, which were left. */
-static void __attribute__((noinline)) cg_exit_slowly(uint64_t token)
-{
-	uint32_t site = (uint32_t)token, calls = (uint32_t)(token >> 32);
-	if (calls != cg_calls() && calls) {
-		if (cg_calls() < calls)
-			goto gone; /* it was ended with one below it */
-		cg_left(calls);
-	}
-	cg_event((uint32_t)CG_EXIT << 21 | site);
-gone:
-	cg_end_event();
-}
-
-/* cg_exit_at ends the innermost call at a time. */
-static void __attribute__((noinline)) cg_exit_at(uint64_t now, uint32_t site)
-{
-	uint32_t event = (uint32_t)CG_EXIT << 21 | site;
-	if (!cg_add_timed(now, event))
-		cg_event_elsewhere(event);
-	cg_end_event();
-}
-
-/* cg_exit_timed ends a call in a burst, or where there are no pauses. */
-static void __attribute__((noinline)) cg_exit_timed(uint64_t token)
-{
-	uint32_t site = (uint32_t)token;
-	if (!cg_mine.quick || !cg_is_innermost(token)) {
-		cg_exit_slowly(token);
-		return;
-	}
-	uint64_t now = cg_cycles();
-	if (cg_time_exit(now, site))
-		cg_end_event();
-	else
-		cg_exit_at(now, site);
-}
-
-/* cg_exit_within ends a call where another event has begun on this thread. */
-static void __attribute__((noinline, cold)) cg_exit_within(uint64_t token)
-{
-	char *caller = CG_CALLER;
-	if (cg_interrupts(caller))
-		return;
-	cg_begin_event(caller);
-	cg_exit_slowly(token);
-}
-
-void PUBLIC __codegreen_exit(uint64_t token)
-{
-	if (__builtin_expect(cg_within != NULL, 0)) {
-		cg_exit_within(token);
-		return;
-	}
-	cg_begin_event(CG_CALLER);
-	if (!cg_mine.left)
-		cg_exit_timed(token);
-	else if (cg_is_innermost(token) && cg_count_exit(cg_site()))
-		cg_end_event();
-	else
-		cg_exit_slowly(token);
-}
-
-/* __codegreen_back is what setjmp(3) returns: value. If it returns again, the calls
- * above that of the token were left. */
-int PUBLIC __codegreen_back(uint64_t token, int value)
-{
-	uint32_t calls = (uint32_t)(token >> 32);
-	char *caller = CG_CALLER;
-	if (!value || !calls || (cg_within && cg_interrupts(caller)))
-		return value;
-	cg_begin_event(caller);
-	cg_left(calls);
-	cg_end_event();
-	return value;
+	const cg_c_functions *hosted = atomic_load(&cg_hosted);
+	const char *symbol = secure_getenv("CG_C_HOST");
+	if (hosted)
+		return hosted;
+	return symbol && *symbol && cg_symbol && cg_symbol(RTLD_DEFAULT, symbol) ? NULL : &cg_c_own;
 }

@@ -13,6 +13,7 @@
  * costs, but while it is there no collection of garbage can begin: these only do
  * what takes no time, and say so where there is no room.
  */
+#include "c_host.h"
 #include "channel.h"
 
 #include <stdlib.h>
@@ -247,5 +248,7 @@ int32_t NATIVE(Java_cg_00024_R_open)(Env env, void *class, void *path, int32_t l
 	int32_t e = cg_open(name);
 	if (!e && !cg_cost)
 		calibrate();
+	if (!e)
+		cg_host_units();
 	return e;
 }

@@ -7,6 +7,7 @@
  * that it shares with its JavaScript, which stores the bits of an event there before it calls event().
  * Arguments of a call would take Node-API as long as the call itself.
  */
+#include "c_host.h"
 #include "channel.h"
 
 #include <stdlib.h>
@@ -70,6 +71,8 @@ static Value open_channel(Env env, Info info)
 	int e = cg_open(path);
 	if (!e && !cg_cost)
 		calibrate();
+	if (!e)
+		cg_host_units();
 	return number(env, (uint32_t)e);
 }
 

@@ -9,6 +9,7 @@
  *   python_woven.h       woven code from the cache
  *   python_main.h        the start of the program
  */
+#include "c_host.h"
 #include "channel.h"
 #include "python_api.h"
 #include "python_checkpoint.h"
@@ -95,6 +96,8 @@ static PyObject *open_channel(PyObject *module, PyObject *const *args, Py_ssize_
 	int e = errno;
 	if (!e && !cg_cost)
 		calibrate(state_of(module), n > 1 ? args[1] : NULL);
+	if (!e)
+		cg_host_units();
 	errno = e;
 	result = e ? PyErr_SetFromErrnoWithFilename(PyExc_OSError, name) : result;
 	Py_DecRef(bytes);
