@@ -49,6 +49,9 @@ func TestCases(t *testing.T) {
 	for _, node := range nodes(t) {
 		for _, f := range fixtures(t) {
 			t.Run(majorOf(t, node)+"/"+f.name, func(t *testing.T) {
+				if f.name == "detected" && majorOf(t, node) == "18" {
+					t.Skip("Node 18 does not look into a text for what kind of module it is")
+				}
 				want := execute(t, f.dir, nil, node, f.script)
 				got := measured(t, f.dir, node, []string{f.script})
 				same(t, want, got)

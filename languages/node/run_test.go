@@ -85,6 +85,7 @@ type ran struct {
 	Skipped        []instrument.Skip
 	Lost           uint64
 	Off            string
+	Nests          map[string]bool // outer/inner of all sites that a path of sums has below one another
 }
 
 // enters counts the calls of each function.
@@ -186,8 +187,10 @@ func measured(t testing.TB, dir, node string, args []string, options ...option) 
 		t.Fatal(err)
 	}
 	var runs []checkpoint.Run
+	nests := map[[2]checkpoint.SiteID]bool{}
 	fold := func(run checkpoint.Run) int {
 		if run.Tally != nil {
+			noteNests(nests, run.Tally.Nodes)
 			return len(run.Tally.Windows)
 		}
 		run.Words = slices.Clone(run.Words)
@@ -214,6 +217,10 @@ func measured(t testing.TB, dir, node string, args []string, options ...option) 
 	<-stopped
 	channel.Finish(fold)
 	r.Runs, r.Sites, r.Skipped, r.Lost = runs, server.Sites(), server.Skipped(), channel.Lost()
+	r.Nests = map[string]bool{}
+	for pair := range nests {
+		r.Nests[r.Sites[pair[0]-1].Func+"/"+r.Sites[pair[1]-1].Func] = true
+	}
 	if command.Ended != nil {
 		r.Off = command.Ended()
 	}
@@ -221,6 +228,18 @@ func measured(t testing.TB, dir, node string, args []string, options ...option) 
 		r.Off = command.Uninstrumented
 	}
 	return r
+}
+
+// noteNests notes the sites that a tree has below one another.
+func noteNests(nests map[[2]checkpoint.SiteID]bool, nodes []checkpoint.Node) {
+	known := func(s checkpoint.SiteID) bool { return s > 0 && s < checkpoint.OwnSite }
+	for i := range nodes {
+		for p := nodes[i].Parent; p > 0 && int(p) < len(nodes) && p != uint32(i); p = nodes[p].Parent {
+			if known(nodes[i].Site) && known(nodes[p].Site) {
+				nests[[2]checkpoint.SiteID{nodes[p].Site, nodes[i].Site}] = true
+			}
+		}
+	}
 }
 
 // writeFiles makes files below a folder.

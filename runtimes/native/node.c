@@ -3,9 +3,13 @@
  * none are needed to compile it. What is used of Node-API is of its version 1, which every Node has
  * (nodejs.org/api/n-api.html).
  *
- * Each thread of the program that runs JavaScript (a worker) loads it. A thread has a box: 4 bytes
+ * Each thread of the program that runs JavaScript (a worker) loads it. A thread has a box: memory
  * that it shares with its JavaScript, which stores the bits of an event there before it calls event().
  * Arguments of a call would take Node-API as long as the call itself.
+ *
+ *	0  the bits of the event (kind << 21 | site)
+ *	1  how many tasks are open
+ *	2  their sites, the outermost first
  */
 #include "c_host.h"
 #include "channel.h"
@@ -26,13 +30,47 @@ extern int napi_get_typedarray_info(Env, Value, int *type, size_t *length, void 
 extern int napi_create_arraybuffer(Env, size_t, void **data, Value *result);
 extern int napi_create_uint32(Env, uint32_t, Value *result);
 
+enum { EVENT, OPEN, TASKS, MOST_TASKS = 64 };
+
 CG_TLS uint32_t *box; /* of this thread */
 
-/* event(): records the event whose bits (kind << 21 | site) are in the box. */
+/* is_task reports whether a site is a task that is open. */
+static int is_task(uint32_t site)
+{
+	for (uint32_t i = 0; i < box[OPEN] && i < MOST_TASKS; i++)
+		if (box[TASKS + i] == site)
+			return 1;
+	return 0;
+}
+
+/* event_in_task records an event while tasks are open. A task ends where its runner says, and not with the
+ * function that began it: tasks above a frame that leaves are put onto what is below it. */
+static void __attribute__((noinline, cold)) event_in_task(uint32_t event)
+{
+	uint32_t site = event & (CG_SITES - 1), kind = event >> 21, above[MOST_TASKS], n = 0;
+	const cg_frame *f = cg_mine.frame;
+	if ((kind == CG_EXIT || kind == CG_SUSPEND) && f && !is_task(site)) {
+		for (; f > cg_mine.frames && f->path >> 32 != site; f--)
+			if (n < MOST_TASKS && is_task((uint32_t)(f->path >> 32)))
+				above[n++] = (uint32_t)(f->path >> 32);
+		if (f == cg_mine.frames)
+			n = 0;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		cg_event((uint32_t)CG_SUSPEND << 21 | above[i]);
+	cg_event(event);
+	while (n > 0)
+		cg_event((uint32_t)CG_RESUME << 21 | above[--n]);
+}
+
+/* event(): records the event that is in the box. */
 static Value event(Env env, Info info)
 {
 	(void)env, (void)info;
-	cg_event(*box);
+	if (__builtin_expect(box[OPEN] != 0, 0))
+		event_in_task(box[EVENT]);
+	else
+		cg_event(box[EVENT]);
 	return NULL;
 }
 
@@ -176,7 +214,7 @@ __attribute__((visibility("default"))) Value napi_register_module_v1(Env env, Va
 		if (!napi_create_function(env, functions[i].name, strlen(functions[i].name), functions[i].function, NULL, &v))
 			napi_set_named_property(env, exports, functions[i].name, v);
 	/* The thread's JavaScript keeps it as long as it can call event. */
-	if (!napi_create_arraybuffer(env, sizeof *box, (void **)&box, &v))
+	if (!napi_create_arraybuffer(env, (TASKS + MOST_TASKS) * sizeof *box, (void **)&box, &v))
 		napi_set_named_property(env, exports, "box", v);
 	return exports;
 }

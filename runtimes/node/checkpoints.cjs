@@ -4,7 +4,11 @@
 
 const EXIT = 1 << 21, SUSPEND = 2 << 21, RESUME = 3 << 21, CLOSE = 5 << 21;
 
+// Of the box (runtimes/native/node.c): how many tasks are open, where their sites begin, and how many it holds.
+const OPEN = 1, TASKS = 2, MOST_TASKS = 64;
+
 const native = { exports: {} };
+let tasks; // the box
 
 /** Opens the channel, and makes the checkpoints: "" or why that is not possible. */
 function begin(run) {
@@ -16,6 +20,7 @@ function begin(run) {
   const error = native.exports.open(run.channel);
   if (error) return 'the channel cannot be opened: error ' + error;
   const box = new Uint32Array(native.exports.box);
+  tasks = box;
   const { event } = native.exports;
   define('cg$e', (site) => { box[0] = site; event(); });
   define('cg$x', (site) => { box[0] = EXIT | site; event(); });
@@ -23,6 +28,13 @@ function begin(run) {
   define('cg$s', (site, value) => { box[0] = SUSPEND | site; event(); return value; });
   define('cg$r', (site, value) => { box[0] = RESUME | site; event(); return value; });
   return '';
+}
+
+/** Tells which tasks are open in this thread, the outermost first. */
+function openTasks(sites) {
+  const shown = sites.slice(0, MOST_TASKS);
+  tasks.set(shown, TASKS);
+  tasks[OPEN] = shown.length;
 }
 
 function define(name, value) {
@@ -40,4 +52,4 @@ function ask(run, operation, parts) {
   return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
 }
 
-module.exports = { begin, ask };
+module.exports = { begin, ask, openTasks };

@@ -8,14 +8,18 @@ const fs = require('node:fs');
 const Module = require('node:module');
 const path = require('node:path');
 const { fileURLToPath, pathToFileURL } = require('node:url');
-const { MessageChannel } = require('node:worker_threads');
+const { MessageChannel, isMainThread } = require('node:worker_threads');
 const { receiveAt, rewritten, textOf } = require('./rewriting.cjs');
 const { keepTexts, keepStacks } = require('./seen.cjs');
+const { reportTests, watchNodeTests, toReport, runnerText } = require('./tests.cjs');
 
 const { apply } = Reflect;
 
 // What makes a text an ES module, or loads one. It may see one in a comment.
 const MAY_NEED_HOOKS = /\bimport\s*[(.]|^[^\S\n]*(?:import|export)\b|^[^\s/*].*\bawait\b/m;
+
+// What imports Node's runner of tests.
+const MAY_TEST = /['"`]node:test['"`]/;
 
 let registered = false;
 
@@ -26,7 +30,11 @@ function takeOver(run) {
       if (MAY_NEED_HOOKS.test(content)) registerHooks(run);
       // Of an ES module that is required, the load hook has made the text.
       if (typeof content === 'string' && typeof filename === 'string' && content !== textOf(filename)) {
-        arguments[0] = rewritten(run, content, filename, this.id === '.');
+        if (MAY_TEST.test(content)) watchNodeTests();
+        arguments[0] = runnerText(rewritten(run, content, filename, this.id === '.'), filename);
+        const result = apply(compile, this, arguments);
+        toReport(filename, this);
+        return result;
       }
       return apply(compile, this, arguments);
     },
@@ -34,11 +42,13 @@ function takeOver(run) {
   Module.prototype._compile = _compile;
   keepTexts();
   keepStacks();
+  reportTests(run);
   if (Module.registerHooks || startsWithModule()) registerHooks(run);
 }
 
-/** Whether the program is an ES module, or something that is loaded as one precedes it. */
+/** Whether the program is an ES module, or something that is loaded as one precedes it. A worker may be one. */
 function startsWithModule() {
+  if (!isMainThread) return true; // it does not know its file yet
   const options = [...process.execArgv, ...(process.env.NODE_OPTIONS || '').split(' ')];
   if (options.some((o) => /^--(import|loader|experimental-loader|input-type|experimental-default-type)\b/.test(o)))
     return true;
@@ -93,6 +103,7 @@ function registerHooks(run) {
   } else if (Module.register) {
     const { port1, port2 } = new MessageChannel();
     receiveAt(port1);
+    watchNodeTests(); // this thread does not see what ES modules import
     Module.register(pathToFileURL(path.join(__dirname, 'hooks.mjs')), { data: { run, main, port: port2 }, transferList: [port2] });
   }
 }
@@ -104,7 +115,8 @@ function loaded(run, url, result, main) {
   if (format !== 'module' && format !== 'module-typescript') return result;
   const file = fileURLToPath(url);
   const text = typeof source === 'string' ? source : Buffer.from(source).toString();
-  const changed = rewritten(run, text, file, file === main);
+  if (Module.registerHooks && MAY_TEST.test(text)) watchNodeTests();
+  const changed = runnerText(rewritten(run, text, file, file === main), file);
   return changed === text ? result : { ...result, source: changed };
 }
 

@@ -1,0 +1,158 @@
+package node
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cg/checkpoint"
+	"cg/languages/languagetest"
+)
+
+// tasks counts the runs of each test that was reported as a task.
+func (r ran) tasks() map[string]int {
+	runs := map[string]int{}
+	for _, run := range r.Runs {
+		for _, w := range run.Words {
+			if w.Kind() == checkpoint.Enter && w.Site() != checkpoint.OwnSite && r.Sites[w.Site()-1].Kind == checkpoint.Task {
+				runs[r.Sites[w.Site()-1].Func]++
+			}
+		}
+	}
+	return runs
+}
+
+// inside lists the functions that were called while a task was open.
+func (r ran) inside(task string) map[string]int {
+	calls := map[string]int{}
+	open := map[checkpoint.Thread]bool{}
+	for _, run := range r.Runs {
+		for _, w := range run.Words {
+			if w.Site() == checkpoint.OwnSite {
+				continue
+			}
+			switch site := r.Sites[w.Site()-1]; {
+			case site.Kind == checkpoint.Task && site.Func == task:
+				open[run.Thread] = w.Kind() == checkpoint.Enter || w.Kind() == checkpoint.Resume
+			case open[run.Thread] && w.Kind() == checkpoint.Enter && site.Kind != checkpoint.Task:
+				calls[site.Func]++
+			}
+		}
+	}
+	return calls
+}
+
+// TestNodeTests: each test of Node's own runner is a task, which ends when the test does, whatever the
+// functions around it do meanwhile.
+func TestNodeTests(t *testing.T) {
+	const text = `const hit = { plain() {}, later() {}, one() {}, two() {}, after() {}, both() {}, it() {}, done() {} }
+test('later', async () => { await null; hit.later() })
+test('plain', () => { hit.plain() })
+test('group', async (t) => {
+  await t.test('one', async () => { await null; hit.one() })
+  await t.test('two', async () => { await null; hit.two() })
+  hit.after()
+})
+describe('suite', () => { it('inside', () => { hit.it() }) })
+test('callback', (t, done) => { setImmediate(() => { hit.done(); done() }) })
+test('both', { concurrency: true }, (t) => Promise.all([
+  t.test('a', async () => { await null; hit.both() }), t.test('b', async () => { await null; hit.both() })]))
+test('fails', () => { throw new Error('no') })
+test.skip('skipped', () => {})
+`
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{
+		"main.cjs": "const test = require('node:test')\nconst { describe, it } = test\n" + text,
+		"main.mjs": "import test, { describe, it } from 'node:test'\n" + text + "await null\n",
+	})
+	want := map[string]int{"later": 1, "plain": 1, "group": 1, "group > one": 1, "group > two": 1, "suite > inside": 1,
+		"callback": 1, "both": 1, "both > a": 1, "fails": 1}
+	// the call that each has in it, with those of the tests inside
+	inside := map[string]string{"later": "hit.later", "plain": "hit.plain", "group > one": "hit.one", "group > two": "hit.two",
+		"suite > inside": "hit.it", "callback": "hit.done"}
+	for _, node := range nodes(t) {
+		for _, args := range [][]string{{"main.cjs"}, {"main.mjs"}, {"--test", "main.cjs"}, {"--test", "main.mjs"}} {
+			t.Run(majorOf(t, node)+"/"+strings.Join(args, " "), func(t *testing.T) {
+				plain, got := execute(t, dir, nil, append([]string{node}, args...)...), measured(t, dir, node, args)
+				if got.Status != plain.Status || got.Lost > 0 || got.Off != "" {
+					t.Fatalf("status %d, want %d; %d lost, %s\n%s", got.Status, plain.Status, got.Lost, got.Off, got.Stdout)
+				}
+				tasks := got.tasks()
+				delete(tasks, "skipped") // of which some versions run a function
+				if !maps.Equal(tasks, want) {
+					t.Errorf("tasks %v, want %v", tasks, want)
+				}
+				for task, call := range inside {
+					if got.inside(task)[call] != 1 {
+						t.Errorf("in %s: %v, want %s", task, got.inside(task), call)
+					}
+				}
+				if got.inside("group > two")["hit.after"] > 0 || got.inside("group")["hit.after"] != 1 {
+					t.Errorf("in the group: %v", got.inside("group"))
+				}
+				if problems := balance(got, false); len(problems) > 0 {
+					t.Errorf("events do not balance:\n%s", strings.Join(problems, "\n"))
+				}
+			})
+		}
+	}
+}
+
+// TestTasksAddUp: the sums of a thread have a task's time where its functions suspend.
+func TestTasksAddUp(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"main.mjs": `import test from 'node:test'
+const spin = () => { const until = performance.now() + 20; while (performance.now() < until); }
+await test('group', async (t) => { await t.test('inner', async () => { await null; spin() }) })
+`})
+	for _, node := range nodes(t) {
+		got := measured(t, dir, node, []string{"main.mjs"}, adding)
+		if got.Status != 0 {
+			t.Fatal(got.Stderr)
+		}
+		if !got.Nests["group > inner/spin"] {
+			t.Errorf("%s: %v has no call of spin in the test", majorOf(t, node), got.Nests)
+		}
+	}
+}
+
+// TestRunners: each test of mocha, jest and vitest is a task, also in their processes and threads.
+func TestRunners(t *testing.T) {
+	modules := filepath.Join(os.Getenv("CG_VIEWERS"), "node_modules")
+	if os.Getenv("CG_VIEWERS") == "" {
+		languagetest.Missing(t, "no runners of tests: CG_VIEWERS names none")
+	}
+	const text = "describe('suite', () => {\n  beforeEach(() => {})\n  it('adds', () => { one() })\n" +
+		"  it('later', async () => { await null; one() })\n})\nit('fails', () => { throw new Error('no') })\nit.skip('skipped', () => {})\n"
+	want := map[string]int{"suite > adds": 1, "suite > later": 1, "fails": 1}
+	for _, node := range nodes(t) {
+		for _, line := range []string{"mocha/bin/mocha.js a.spec.cjs", "mocha/bin/mocha.js --parallel a.spec.cjs b.spec.cjs",
+			"jest/bin/jest.js --testMatch **/*.spec.cjs", "vitest/vitest.mjs run --globals --pool forks a.test",
+			"vitest/vitest.mjs run --globals --pool threads a.test"} {
+			t.Run(majorOf(t, node)+"/"+line, func(t *testing.T) {
+				dir := t.TempDir()
+				writeFiles(t, dir, map[string]string{
+					"package.json": "{}", "a.spec.cjs": "function one() {}\n" + text, "b.spec.cjs": "it('other', () => {})\n",
+					"a.test.mjs": "function one() {}\n" + text,
+				})
+				if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
+					t.Fatal(err)
+				}
+				args := strings.Fields(line)
+				args[0] = filepath.Join("node_modules", args[0])
+				plain, got := execute(t, dir, nil, append([]string{node}, args...)...), measured(t, dir, node, args)
+				if got.Status != plain.Status || got.Status == 0 {
+					t.Fatalf("status %d, want %d\n%s\n%s", got.Status, plain.Status, got.Stdout, got.Stderr)
+				}
+				tasks := got.tasks()
+				delete(tasks, "other")
+				delete(tasks, "skipped") // which jest begins and ends
+				if !maps.Equal(tasks, want) {
+					t.Errorf("tasks %v, want %v", tasks, want)
+				}
+			})
+		}
+	}
+}
