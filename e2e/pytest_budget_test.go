@@ -42,10 +42,8 @@ def test_repeated_before():
     assert len(runs) == 3
 `
 
-// A budget in a test of pytest fails the test whose energy surely exceeds it, as the plugin that pip installs and
-// as one that is named; the report and the JUnit XML have the figures.
-func TestPytestBudgets(t *testing.T) {
-	t.Parallel()
+func pytestPython(t *testing.T) string {
+	t.Helper()
 	interpreter := python(t)
 	if out, err := exec.Command(interpreter, "-c", "import pytest").CombinedOutput(); err != nil {
 		if os.Getenv("CI") == "true" {
@@ -53,6 +51,14 @@ func TestPytestBudgets(t *testing.T) {
 		}
 		t.Skip("no pytest (apt-get install python3-pytest)")
 	}
+	return interpreter
+}
+
+// A budget in a test of pytest fails the test whose energy surely exceeds it, as the plugin that pip installs and
+// as one that is named; the report and the JUnit XML have the figures.
+func TestPytestBudgets(t *testing.T) {
+	t.Parallel()
+	interpreter := pytestPython(t)
 	env, dir, cg := sessionMachine(t), t.TempDir(), filepath.Join(os.Getenv("CG_TEST_BIN"), "cg")
 	write := func(name, text string) {
 		t.Helper()

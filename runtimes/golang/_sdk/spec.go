@@ -261,3 +261,30 @@ const requestUnsentMost = 1000
 
 // Time between two attempts to connect.
 const requestRetryNs = 1000000000
+
+// Budgets of energy in tests (docs/budgets.md): the runs at most of a test that says nothing else, the most that it
+// may say, and the runs from which on a mean has an interval.
+const budgetRuns = 5
+
+const budgetRunsMost = 10
+
+const budgetLeastRuns = 3
+
+// By how many standard errors a mean reaches at 95 % (Student's t), of so many runs and each one more.
+var budgetStudent = []float64{4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262}
+
+// Units of a budget, and their joules.
+var budgetUnits = []string{"mJ", "J", "kJ", "MJ", "mWh", "Wh", "kWh"}
+
+var budgetUnitJ = []float64{1e-3, 1.0, 1e3, 1e6, 3.6, 3.6e3, 3.6e6}
+
+// Verdicts; the fourth asks for one run more.
+const budgetWithin = "within"
+
+const budgetExceeded = "exceeded"
+
+const budgetOpen = "not told"
+
+const budgetRepeat = "repeat"
+
+const budgetUnknown = "not known"

@@ -210,6 +210,48 @@ func (t *Task) ProgramEnergyJ() float64 {
 	return math.NaN()
 }
 
+// EnergyLoJ is the lower bound of EnergyJ in J.
+func (t *Task) EnergyLoJ() float64 {
+	if e := t.computed(); e != nil {
+		return float64(e.lo) / 1e6
+	}
+	return math.NaN()
+}
+
+// EnergyHiJ is the upper bound of EnergyJ in J.
+func (t *Task) EnergyHiJ() float64 {
+	if e := t.computed(); e != nil {
+		return float64(e.hi) / 1e6
+	}
+	return math.NaN()
+}
+
+// ProgramEnergyLoJ is the lower bound of ProgramEnergyJ in J.
+func (t *Task) ProgramEnergyLoJ() float64 {
+	if e := t.computed(); e != nil && e.program != nil {
+		return float64(e.program.lo) / 1e6
+	}
+	return math.NaN()
+}
+
+// ProgramEnergyHiJ is the upper bound of ProgramEnergyJ in J.
+func (t *Task) ProgramEnergyHiJ() float64 {
+	if e := t.computed(); e != nil && e.program != nil {
+		return float64(e.program.hi) / 1e6
+	}
+	return math.NaN()
+}
+
+// EnergyKind is measured, derived, estimated or unavailable.
+func (t *Task) EnergyKind() string {
+	if t.computed() == nil {
+		return "unavailable"
+	}
+	t.session.data.Lock()
+	defer t.session.data.Unlock()
+	return t.session.kind()
+}
+
 // AvgPowerW is the energy by the duration in W.
 func (t *Task) AvgPowerW() float64 { return t.EnergyJ() / t.Duration().Seconds() }
 

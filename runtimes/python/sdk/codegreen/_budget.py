@@ -1,18 +1,12 @@
-"""The energy that a test may use, and what runs of it tell (docs/session.md of cg)."""
+"""The energy that a test may use, and what runs of it tell (docs/budgets.md of cg)."""
 from math import sqrt
 
-BUDGET_RUNS = 5        # at most, of a test that says nothing else
-BUDGET_RUNS_MOST = 10  # at most at all
-BUDGET_LEAST_RUNS = 3  # from which on a mean has an interval
+from ._spec import (BUDGET_EXCEEDED as EXCEEDED, BUDGET_LEAST_RUNS, BUDGET_OPEN as OPEN, BUDGET_REPEAT as REPEAT,
+                    BUDGET_STUDENT, BUDGET_UNIT_J, BUDGET_UNITS, BUDGET_WITHIN as WITHIN)
 
-# By how many standard errors it reaches at 95 % (Student's t), for that many runs and each one more.
-BUDGET_STUDENT = [4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262]
-
-UNITS = {"mJ": 1e-3, "J": 1.0, "kJ": 1e3, "MJ": 1e6, "mWh": 3.6, "Wh": 3.6e3, "kWh": 3.6e6}
+JOULES = dict(zip(BUDGET_UNITS, BUDGET_UNIT_J))
 FORM = 'a budget is a number above 0 and %s or %s: "2 J", "500 mJ", "0.1 Wh"' % (
-    ", ".join(list(UNITS)[:-1]), list(UNITS)[-1])
-
-WITHIN, EXCEEDED, OPEN, REPEAT = "within", "exceeded", "not told", "repeat"
+    ", ".join(BUDGET_UNITS[:-1]), BUDGET_UNITS[-1])
 
 
 def parse(text):
@@ -23,9 +17,9 @@ def parse(text):
     unit = number.lstrip("0123456789. ")
     number = number[:len(number) - len(unit)].rstrip(" ")
     whole, dot, part = number.partition(".")
-    if unit not in UNITS or not whole.isdigit() or dot and not part.isdigit() or not float(number):
+    if unit not in JOULES or not whole.isdigit() or dot and not part.isdigit() or not float(number):
         raise ValueError("%r: %s" % (text, FORM))
-    return float(number) * UNITS[unit]
+    return float(number) * JOULES[unit]
 
 
 class Judged:

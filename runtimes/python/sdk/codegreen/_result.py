@@ -47,7 +47,8 @@ class TaskResult:
     when it is over duration_s, suspended_s, started_at and ended_at (Unix time),
     started_at_mono_ns and ended_at_mono_ns (CLOCK_MONOTONIC).
 
-    energy_j, program_energy_j, avg_power_w, domains (J by domain), domains_power_w (W), timeseries
+    energy_j, program_energy_j and their bounds (energy_lo_j, energy_hi_j, program_energy_lo_j, program_energy_hi_j),
+    energy_kind, avg_power_w, domains (J by domain), domains_power_w (W), timeseries
     and noise are computed when they are asked for, some 20 ms after the end at
     the earliest. Energies that are not known are nan, in the file null.
     units are the units of work that count was told of.
@@ -135,9 +136,36 @@ class TaskResult:
         return e.total * 1e-6 if e else _nan
 
     @property
-    def program_energy_j(self):
+    def energy_lo_j(self):
         e = self._resolved()
-        return e.program[0] * 1e-6 if e and e.program else _nan
+        return e.lo * 1e-6 if e else _nan
+
+    @property
+    def energy_hi_j(self):
+        e = self._resolved()
+        return e.hi * 1e-6 if e else _nan
+
+    @property
+    def energy_kind(self):
+        """measured, derived, estimated or unavailable."""
+        from ._report import kind_of
+        return kind_of(self._session) if self._resolved() else "unavailable"
+
+    def _program(self, i):
+        e = self._resolved()
+        return e.program[i] * 1e-6 if e and e.program else _nan
+
+    @property
+    def program_energy_j(self):
+        return self._program(0)
+
+    @property
+    def program_energy_lo_j(self):
+        return self._program(1)
+
+    @property
+    def program_energy_hi_j(self):
+        return self._program(2)
 
     @property
     def avg_power_w(self):

@@ -211,3 +211,23 @@ REQUEST_UNSENT_MOST = 1000
 
 # Time between two attempts to connect.
 REQUEST_RETRY_NS = 1000000000
+
+# Budgets of energy in tests (docs/budgets.md): the runs at most of a test that says nothing else, the most that it
+# may say, and the runs from which on a mean has an interval.
+BUDGET_RUNS = 5
+BUDGET_RUNS_MOST = 10
+BUDGET_LEAST_RUNS = 3
+
+# By how many standard errors a mean reaches at 95 % (Student's t), of so many runs and each one more.
+BUDGET_STUDENT = [4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262]
+
+# Units of a budget, and their joules.
+BUDGET_UNITS = ["mJ", "J", "kJ", "MJ", "mWh", "Wh", "kWh"]
+BUDGET_UNIT_J = [1e-3, 1.0, 1e3, 1e6, 3.6, 3.6e3, 3.6e6]
+
+# Verdicts; the fourth asks for one run more.
+BUDGET_WITHIN = "within"
+BUDGET_EXCEEDED = "exceeded"
+BUDGET_OPEN = "not told"
+BUDGET_REPEAT = "repeat"
+BUDGET_UNKNOWN = "not known"

@@ -11,10 +11,10 @@ this a plugin of pytest; elsewhere it is pytest -p codegreen.pytest_plugin.
 import pytest
 
 from . import _current
-from ._budget import BUDGET_RUNS, BUDGET_RUNS_MOST, EXCEEDED, REPEAT, Judged, parse
+from ._budget import EXCEEDED, REPEAT, Judged, parse
+from ._spec import BUDGET_RUNS, BUDGET_RUNS_MOST, BUDGET_UNKNOWN as UNKNOWN
 
 MARK = "energy_budget"
-UNKNOWN = "not known"
 
 
 def pytest_addoption(parser):

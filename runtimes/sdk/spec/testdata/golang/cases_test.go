@@ -511,3 +511,33 @@ func TestRequests(t *testing.T) {
 		}
 	})
 }
+
+func TestBudgets(t *testing.T) {
+	table(t, "budgets.json", func(t *testing.T, of struct {
+		Text   string
+		Joules *float64
+		Name   string
+		Budget float64 `json:"budget_j"`
+		Limit  int
+		Runs   [][3]float64
+		Want   string
+		Mean   [3]float64
+	}) {
+		if of.Name == "" {
+			got, err := parseBudget(of.Text)
+			if (err == nil) != (of.Joules != nil) || err == nil && math.Abs(got-*of.Joules) > 1e-12*got {
+				t.Errorf("%q: got %v, %v", of.Text, got, err)
+			}
+			return
+		}
+		got := judge(of.Runs, of.Budget, of.Limit)
+		for i, v := range []float64{got.energy, got.lo, got.hi} {
+			if math.Abs(v-of.Mean[i]) > 1e-9*(1+of.Mean[i]) {
+				t.Errorf("%s: got %+v, want %v", of.Name, got, of.Mean)
+			}
+		}
+		if got.verdict != of.Want {
+			t.Errorf("%s: got %s, want %s", of.Name, got.verdict, of.Want)
+		}
+	})
+}

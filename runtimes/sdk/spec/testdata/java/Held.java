@@ -475,6 +475,32 @@ final class Held {
         }
     }
 
+    private static void budgets(Map<?, ?> of) {
+        if (of.get("text") != null) {
+            Double got = null;
+            try {
+                got = Budget.parse((String) of.get("text"));
+            } catch (IllegalArgumentException e) {
+                check(e.getMessage().contains("a budget is a number above 0"), of + ": " + e);
+            }
+            check(same(got, of.get("joules")), of + ": " + got);
+            return;
+        }
+        List<Budget.Run> runs = new ArrayList<>();
+        for (Object r : (List<?>) of.get("runs")) {
+            List<?> v = (List<?>) r;
+            runs.add(new Budget.Run(number(v.get(0)), number(v.get(1)), number(v.get(2))));
+        }
+        Budget.Judged got = Budget.judge(runs, number(of.get("budget_j")), (int) whole(of.get("limit")));
+        List<?> mean = (List<?>) of.get("mean");
+        boolean met = same(got.energy(), mean.get(0)) && same(got.lo(), mean.get(1)) && same(got.hi(), mean.get(2));
+        check(met && got.verdict().equals(of.get("want")), of.get("name") + ": " + got + ", want " + of.get("want"));
+    }
+
+    private static double number(Object v) {
+        return ((Number) v).doubleValue();
+    }
+
     public static void main(String[] args) throws Exception {
         Path cases = Path.of(args[0]);
         System.out.println("between.txt: " + between(cases.resolve("between.txt")) + " cases");
@@ -484,6 +510,7 @@ final class Held {
         table(cases, "unwrap.json", Held::unwrap);
         table(cases, "tasks.json", Held::tasks);
         table(cases, "counts.json", Held::counts);
+        table(cases, "budgets.json", Held::budgets);
         table(cases, "shares.json", Held::shares);
         table(cases, "cells.json", Held::cells);
         table(cases, "neighbours.json", Held::neighbours);

@@ -86,15 +86,8 @@ final class Report {
         return out;
     }
 
-    /** The weakest kind of the domains that make up the total. */
     private String kind() {
-        int worst = -1;
-        for (Domain d : m.source().domains) {
-            if (!d.inTotal()) continue;
-            int kind = Spec.KINDS.indexOf(d.method());
-            worst = Math.max(worst, kind < 0 ? Spec.KINDS.size() - 1 : kind); // one of a later cg is not trusted
-        }
-        return worst < 0 ? "unavailable" : worst == 0 && m.samples().failed ? "derived" : Spec.KINDS.get(worst);
+        return m.samples().kind();
     }
 
     /** What stands beside an energy. */

@@ -137,6 +137,17 @@ final class Samples {
     long late;                  // ns whose energy only a sum over them has, since readings failed
     long count, gaps;
     boolean failed;
+
+    /** The weakest kind of the domains that make up the total; the lock of the samples is held. */
+    String kind() {
+        int worst = -1;
+        for (Domain d : domains) {
+            if (!d.inTotal()) continue;
+            int kind = Spec.KINDS.indexOf(d.method());
+            worst = Math.max(worst, kind < 0 ? Spec.KINDS.size() - 1 : kind); // one of a later cg is not trusted
+        }
+        return worst < 0 ? "unavailable" : worst == 0 && failed ? "derived" : Spec.KINDS.get(worst);
+    }
     int prunedAt;
 
     Samples(List<Domain> domains) {

@@ -218,4 +218,24 @@ final class Spec {
 
     // Time between two attempts to connect.
     static final long REQUEST_RETRY_NS = 1000000000L;
+
+    // Budgets of energy in tests (docs/budgets.md): the runs at most of a test that says nothing else, the most that it
+    // may say, and the runs from which on a mean has an interval.
+    static final int BUDGET_RUNS = 5;
+    static final int BUDGET_RUNS_MOST = 10;
+    static final int BUDGET_LEAST_RUNS = 3;
+
+    // By how many standard errors a mean reaches at 95 % (Student's t), of so many runs and each one more.
+    static final List<Double> BUDGET_STUDENT = List.of(4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262);
+
+    // Units of a budget, and their joules.
+    static final List<String> BUDGET_UNITS = List.of("mJ", "J", "kJ", "MJ", "mWh", "Wh", "kWh");
+    static final List<Double> BUDGET_UNIT_J = List.of(1e-3, 1.0, 1e3, 1e6, 3.6, 3.6e3, 3.6e6);
+
+    // Verdicts; the fourth asks for one run more.
+    static final String BUDGET_WITHIN = "within";
+    static final String BUDGET_EXCEEDED = "exceeded";
+    static final String BUDGET_OPEN = "not told";
+    static final String BUDGET_REPEAT = "repeat";
+    static final String BUDGET_UNKNOWN = "not known";
 }

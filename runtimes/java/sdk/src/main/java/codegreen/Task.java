@@ -110,6 +110,41 @@ public final class Task implements AutoCloseable {
         return e == null || e.program() == null ? Double.NaN : e.program().total() / 1e6;
     }
 
+    /** The lower bound of energyJ. */
+    public double energyLoJ() {
+        Energy e = session.energyOf(this);
+        return e == null ? Double.NaN : e.lo() / 1e6;
+    }
+
+    /** The upper bound of energyJ. */
+    public double energyHiJ() {
+        Energy e = session.energyOf(this);
+        return e == null ? Double.NaN : e.hi() / 1e6;
+    }
+
+    /** The lower bound of programEnergyJ. */
+    public double programEnergyLoJ() {
+        Energy e = session.energyOf(this);
+        return e == null || e.program() == null ? Double.NaN : e.program().lo() / 1e6;
+    }
+
+    /** The upper bound of programEnergyJ. */
+    public double programEnergyHiJ() {
+        Energy e = session.energyOf(this);
+        return e == null || e.program() == null ? Double.NaN : e.program().hi() / 1e6;
+    }
+
+    /** measured, derived, estimated or unavailable. */
+    public String energyKind() {
+        if (session.energyOf(this) == null) return "unavailable";
+        session.data.lock();
+        try {
+            return session.samples.kind();
+        } finally {
+            session.data.unlock();
+        }
+    }
+
     /** Energy by duration in watts. */
     public double avgPowerW() {
         return energyJ() / durationS();
