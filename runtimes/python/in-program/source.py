@@ -64,7 +64,10 @@ def load_or_weave(source):
 
 def made_ahead(source):
     """Whether cg has put a file into the cache meanwhile. cg hears so what the program imports."""
-    return ask("ahead", source.module, os.path.abspath(source.path)) == [b"ok", b"1"]
+    path = source.path
+    if path[:1] != "/":  # abspath is a function of Python, which debuggers see
+        path = os.getcwd() + "/" + path
+    return ask("ahead", source.module, path) == [b"ok", b"1"]
 
 
 def look_up(source):
