@@ -149,7 +149,7 @@ func (p *prepared) again(o *measure.Outcome, c launcher.Cmd) (why string, is boo
 func (p *prepared) facts(o *measure.Outcome, f report.Facts) report.Facts {
 	var off string
 	if p.command.Ended != nil {
-		off = p.command.Ended()
+		off = p.command.Ended(len(p.server.Sites()))
 	}
 	f.Refused = slices.Concat(p.refused, p.cache.Refused(), p.server.RefusedFiles())
 	f.Outcome, f.Sites, f.Begun = o, p.server.Sites(), p.server.TaskStarts()

@@ -113,9 +113,9 @@ type Command struct {
 	// RunAgain is asked when the program has ended, with a status of 0 if somebody
 	// ended it: whether it is to be prepared and run again. nil for never.
 	RunAgain func(status int) Verdict
-	// Ended is asked when the program has ended: why it ran without checkpoints, "" if it had
-	// some. nil if that is known before.
-	Ended func() (uninstrumented string)
+	// Ended is asked when the program has ended, with the number of its sites: why it ran without
+	// checkpoints, "" if it had some. nil if that is known before.
+	Ended func(sites int) (uninstrumented string)
 	// Tests says how the tests ended, by what their tasks are called. nil if
 	// nobody knows.
 	Tests func(tasks []string) map[string]Test

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -292,6 +293,7 @@ func (r *Run) warnings(f Facts) {
 	r.warnOfSampler(f.Outcome)
 	r.warnOfEnd(f.Outcome)
 	r.warnOfSites(f)
+	r.warnOfCompilers(f)
 }
 
 // warnOfSensors warns of how the energies were read.
@@ -460,6 +462,22 @@ func (r *Run) warnOfEnd(o *measure.Outcome) {
 			"the program printed a result block, although cg had put checkpoints into it; cg removed the block from "+
 				"the output and did not use it. Use --instrumented for a program that has its own checkpoints")
 	}
+}
+
+// warnOfCompilers says how much of the program's processor time was that of its build, in a run that has both.
+func (r *Run) warnOfCompilers(f Facts) {
+	used, err := strconv.ParseFloat(f.LanguageMeta["compilers_cpu_s"], 64)
+	samples := f.Outcome.Series.Samples
+	if err != nil || len(samples) == 0 {
+		return
+	}
+	program := samples[len(samples)-1].Usage.Program.Seconds() - samples[0].Usage.Program.Seconds()
+	if used < program/10 {
+		return
+	}
+	r.Warn("build-included", fmt.Sprintf("compiling took %.2g s of the program's %.2g s of processor time, and its "+
+		"energy is in the line \"uninstrumented\": to have the program alone, build once, and measure what was built",
+		used, program))
 }
 
 // warnOfSites warns of functions that were not measured.

@@ -36,6 +36,8 @@ type project struct {
 	config   string // the file of the wrapping
 	release  func()
 	compiler string // of cg's flag, "" without one
+	// named are the compilers that something names by their whole paths, by the paths of their stand-ins.
+	named map[string]string
 }
 
 // ownsProject reports whether a folder has a build of C or C++. make starts the builds of other languages, too: a
@@ -109,7 +111,8 @@ func checkProject(t languages.Target) error {
 // stand-ins for its compilers.
 func (d *dialect) launchProject(t languages.Target, s languages.Setup) (_ languages.Command, err error) {
 	ctx := context.Background()
-	p := &project{given: t.Flags["project"], setup: s, dialect: d, compiler: t.Interpreter}
+	p := &project{given: t.Flags["project"], setup: s, dialect: d, compiler: t.Interpreter,
+		named: map[string]string{}}
 	c := languages.Command{Meta: map[string]string{}}
 	compiler, err := d.findCompiler(ctx, t.Interpreter)
 	if err != nil {
@@ -144,13 +147,21 @@ func (d *dialect) launchProject(t languages.Target, s languages.Setup) (_ langua
 	if err != nil {
 		return c, err
 	}
-	c.Args, c.Dir, c.Release, c.Ended = args, p.copy, p.close, p.ended(c.Meta)
-	c.Marks = []string{p.copy}
-	c.Change = func(line []byte, _ bool) []byte {
-		return bytes.ReplaceAll(line, []byte(p.copy), []byte(p.original))
+	if err := p.redirect(); err != nil {
+		return c, fmt.Errorf("the build files of %s: %w", p.given, err)
 	}
+	c.Args, c.Dir, c.Release, c.Ended = args, p.copy, p.close, p.ended(c.Meta)
+	c.Marks, c.Change = []string{p.copy, p.wrapping.Shims}, p.shown
 	c.Env = append(env, "CG_CHANNEL="+s.Channel, "CG_C_RUNTIME="+runtime)
 	return c, nil
+}
+
+// shown is a line of the build's output as it would be in the user's folder.
+func (p *project) shown(line []byte, _ bool) []byte {
+	for standIn, compiler := range p.named {
+		line = bytes.ReplaceAll(line, []byte(standIn), []byte(compiler))
+	}
+	return bytes.ReplaceAll(line, []byte(p.copy), []byte(p.original))
 }
 
 // open claims a place for the copy.
@@ -331,6 +342,7 @@ func (p *project) wrapped(command string) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		p.named[path] = w
 		words[i] = path
 	}
 	return strings.Join(words, " "), nil
@@ -376,16 +388,19 @@ func (p *project) toCopy(text string) string {
 
 // ended reads what the stand-ins have told when the build has ended, and says why nothing had
 // checkpoints.
-func (p *project) ended(meta map[string]string) func() string {
-	return func() string {
+func (p *project) ended(meta map[string]string) func(int) string {
+	return func(sites int) string {
 		all, err := readLog(p.wrapping.Log)
-		if err != nil || len(all) == 0 {
-			return "no file of the project was compiled by a compiler that the build finds in PATH, in CC or in CXX: " +
-				"if it names one by its whole path, let it find that by its name (make CC=gcc)"
+		if sites == 0 && (err != nil || len(all) == 0) {
+			return "no file of the project was compiled by a compiler that the build finds in PATH, in CC or in " +
+				"CXX, or that its build files name: if it names one in another way, let it find that by its name " +
+				"(make CC=gcc)"
 		}
-		short := map[string]int{}
+		short, used := map[string]int{}, 0.0
 		for _, t := range all {
-			short[t.File] = t.Short
+			if used += t.CPU; t.File != "" {
+				short[t.File] = t.Short
+			}
 			for _, l := range t.Left {
 				p.setup.Skip(l.Place, l.Why)
 			}
@@ -393,6 +408,9 @@ func (p *project) ended(meta map[string]string) func() string {
 		n := 0
 		for _, k := range short {
 			n += k
+		}
+		if used > 0 {
+			meta["compilers_cpu_s"] = fmt.Sprint(used)
 		}
 		if n > 0 && p.setup.Options.Granularity == instrument.Fine {
 			meta["short_functions"] = fmt.Sprint(n)

@@ -12,6 +12,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"cg/instrument"
 	"cg/languages"
@@ -30,11 +33,12 @@ type wrapping struct {
 	Options  instrument.Options
 }
 
-// told is a line of the log: a source that went by a stand-in.
+// told is a line of the log: a source that went by a stand-in, or what a call of a compiler took.
 type told struct {
 	File  string
 	Short int
 	Left  []left
+	CPU   float64 // seconds of processor time, of the stand-in and of the compilers that it has run
 }
 
 // wrap stands in the place of a compiler that a build calls: args are the file of the
@@ -76,7 +80,20 @@ func wrap(args []string) (languages.Call, error) {
 		}
 		return plain, nil
 	}
-	return w.compile(path, c, plain)
+	left, err := w.compile(path, c, plain)
+	w.tell(told{CPU: used()})
+	return left, err
+}
+
+// used is the processor time of this process, and of those that it has started and that have ended, in seconds.
+func used() (seconds float64) {
+	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
+		var u unix.Rusage
+		if unix.Getrusage(who, &u) == nil {
+			seconds += time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
+		}
+	}
+	return seconds
 }
 
 // isPlus reports whether a compiler takes its files for C++.

@@ -228,7 +228,7 @@ func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
 	}
 	command.Env = append([]string{"NODE_OPTIONS=" + options, "CG_RUN=" + run},
 		runtimes.CGuests(context.Background(), s.Cache, s.Dir, s.Channel, "napi_create_function")...)
-	command.Ended = func() string {
+	command.Ended = func(int) string {
 		why, _ := os.ReadFile(off) // which is not there where all went well
 		return strings.TrimSpace(string(why))
 	}

@@ -222,7 +222,7 @@ func measured(t testing.TB, dir, node string, args []string, options ...option) 
 		r.Nests[r.Sites[pair[0]-1].Func+"/"+r.Sites[pair[1]-1].Func] = true
 	}
 	if command.Ended != nil {
-		r.Off = command.Ended()
+		r.Off = command.Ended(0)
 	}
 	if command.Uninstrumented != "" {
 		r.Off = command.Uninstrumented
