@@ -54,8 +54,8 @@ func (e energies) divided() bool {
 	return e.byFunction() || e.known() && slices.ContainsFunc(e.result.GPUs, isDivided)
 }
 
-// isDivided tells whether the energy of a GPU is that of somebody.
-func isDivided(g *gpus.Division) bool { return g != nil && g.Method != gpus.Unattributed }
+// isDivided tells whether the program's part of the energy of a GPU is known: none of it, where it held no context.
+func isDivided(g *gpus.Division) bool { return g != nil && g.IsKnown() }
 
 // byFunction tells whether some of the energy follows the processors, and so can be told
 // apart by function. What a GPU used cannot.

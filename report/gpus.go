@@ -33,7 +33,8 @@ type GPU struct {
 	UsedByProgram *bool `json:"used_by_program"`
 	// SideBySide is set where kernels of several processes ran at once (MPS).
 	SideBySide bool `json:"side_by_side"`
-	// The program's energy is nil where nothing tells whose the GPU's is.
+	// The program's energy is nil where it is not known, and 0 where the program held no context. Others' is nil
+	// where nothing tells whose the GPU's is.
 	ProgramEnergyJ   *Joules `json:"program_energy_j"`
 	ProgramEnergyLoJ *Joules `json:"program_energy_lo_j"`
 	ProgramEnergyHiJ *Joules `json:"program_energy_hi_j"`
@@ -57,8 +58,11 @@ func (r *Run) gpus(e energies) {
 			one.UsedByProgram = &used
 		}
 		if isDivided(division) {
-			one.ProgramEnergyJ, one.OtherJ = joules(l.GPU), joules(l.Other)
+			one.ProgramEnergyJ = joules(l.GPU)
 			one.ProgramEnergyLoJ, one.ProgramEnergyHiJ = joules(l.ProgramLo), joules(l.ProgramHi)
+		}
+		if division.Method != gpus.Unattributed {
+			one.OtherJ = joules(l.Other)
 		}
 		g.Devices = append(g.Devices, one)
 	}
@@ -76,10 +80,15 @@ func (c *check) gpus(r *Run) {
 		field := fmt.Sprintf("gpus.devices[%d] (%s).", i, g.Domain)
 		c.interval(field+"program_energy_j", g.ProgramEnergyLoJ, g.ProgramEnergyJ, g.ProgramEnergyHiJ)
 		parts := map[string]Joules{LineIdle: g.IdleJ, LineUnattributed: g.UnattributedJ}
-		if g.ProgramEnergyJ != nil && g.OtherJ != nil {
-			parts[LineGPU], parts[LineOther] = *g.ProgramEnergyJ, *g.OtherJ
-		} else if g.Method != gpus.Unattributed {
-			c.fault(field+"program_energy_j", "it is not known, but was found by %s", g.Method)
+		for _, part := range []struct {
+			line   string
+			energy *Joules
+		}{{LineGPU, g.ProgramEnergyJ}, {LineOther, g.OtherJ}} {
+			if part.energy != nil {
+				parts[part.line] = *part.energy
+			} else if g.Method != gpus.Unattributed {
+				c.fault(field+"program_energy_j", "it is not known, but was found by %s", g.Method)
+			}
 		}
 		var sum Joules
 		for _, e := range parts {
@@ -106,8 +115,9 @@ func (r *Run) byFunction() bool {
 
 // gpuWords say how the energy of a GPU was divided.
 var gpuWords = map[string]string{
-	gpus.Utilization: "by the driver's samples of what processes use",
-	gpus.Accounting:  "by the driver's accounting of processes",
+	gpus.Utilization:  "by the driver's samples of what processes use",
+	gpus.Accounting:   "by the driver's accounting of processes",
+	gpus.Unattributed: "on which it held no context",
 }
 
 // Line says what the program used of the GPUs, how that is known, and that functions have none

@@ -57,6 +57,8 @@ func TestGPUs(t *testing.T) {
 		{"a gap", gap, false, joules(80e6), "60.0 J", "gpu0 used 40.0 J, and nothing tells whose that is", "functions uninstrumented program on GPUs other processes idle cg unattributed"},
 		{"MIG", &gpus.Division{Method: gpus.Unattributed, Unattributed: 100e6, Reason: "mig"}, true, nil, "", "gpu0: it is divided into MIG instances",
 			"idle unattributed"},
+		{"MIG, and no context", &gpus.Division{Method: gpus.Unattributed, Unattributed: 100e6, Reason: "mig", Unused: true}, false, joules(20e6),
+			"0 J [0 J, 0 J] of the program on gpu0, on which it held no context", "", "functions uninstrumented program on GPUs other processes idle cg unattributed"},
 		{"an AMD GPU", &gpus.Division{Method: gpus.Unattributed, Unattributed: 100e6, Reason: gpus.NotAsked}, false, joules(20e6), "", "gpu0 used 100 J, and nothing tells whose that is",
 			"functions uninstrumented other processes idle cg unattributed"},
 	} {

@@ -153,7 +153,7 @@ func filled(spans []span, c Curve, like span) []span {
 			s := like
 			s.from, s.to = at, to
 			if s.state == unseen {
-				s.programHolds, s.othersHold = holds.programHolds, holds.othersHold
+				s.programHolds, s.othersHold, s.unknownHolds = holds.programHolds, holds.othersHold, holds.unknownHolds
 			}
 			all = append(all, s)
 			at = to

@@ -76,11 +76,11 @@ type span struct {
 	from, to                checkpoint.Instant
 	state                   state
 	program, other, unknown share
-	// holding is set where the program, and others, held contexts at its end; memory is what
-	// these had of the GPU's, 0 where it is not known.
-	programHolds, othersHold   bool
-	programMemory, otherMemory float64
-	atOnce                     bool
+	// Who held contexts at its end, and what these had of the GPU's memory, 0 where it is not
+	// known. Of unknown processes it is not known whether they are the program's.
+	programHolds, othersHold, unknownHolds    bool
+	programMemory, otherMemory, unknownMemory float64
+	atOnce                                    bool
 }
 
 // length is in nanoseconds.
@@ -173,12 +173,12 @@ func (l *Log) contexts(s *span, o nemb.Occupancy, of func(pid int) Owner) {
 		case Program:
 			s.programHolds, l.held = true, true
 			s.programMemory += float64(c.Memory)
-		case Foreign:
-			l.knowsHeld = false
-			s.othersHold = true
-		default:
+		case Other:
 			s.othersHold = true
 			s.otherMemory += float64(c.Memory)
+		default:
+			s.unknownHolds = true
+			s.unknownMemory += float64(c.Memory)
 		}
 	}
 }
@@ -208,8 +208,10 @@ func (l *Log) account(o nemb.Occupancy, of func(pid int) Owner) {
 func extend(spans []span, s span) []span {
 	if n := len(spans); n > 0 {
 		if before := &spans[n-1]; before.state == quiet && s.state == quiet && before.to == s.from &&
-			before.programHolds == s.programHolds && before.othersHold == s.othersHold {
-			before.to, before.programMemory, before.otherMemory = s.to, s.programMemory, s.otherMemory
+			before.programHolds == s.programHolds && before.othersHold == s.othersHold &&
+			before.unknownHolds == s.unknownHolds {
+			s.from = before.from
+			*before = s
 			return spans
 		}
 	}
@@ -243,6 +245,7 @@ func join(a, b span) span {
 	s.from, s.state = a.from, active
 	s.program, s.other, s.unknown = mean(a.program, b.program), mean(a.other, b.other), mean(a.unknown, b.unknown)
 	s.programHolds, s.othersHold = a.programHolds || b.programHolds, a.othersHold || b.othersHold
+	s.unknownHolds = a.unknownHolds || b.unknownHolds
 	s.atOnce = a.atOnce || b.atOnce
 	return s
 }

@@ -44,7 +44,7 @@ func (v *divider) idle(base nemb.IdlePower) {
 		return
 	}
 	for _, accepts := range []func(s *span) bool{
-		func(s *span) bool { return !s.programHolds && !s.othersHold },
+		func(s *span) bool { return !s.programHolds && !s.othersHold && !s.unknownHolds },
 		func(*span) bool { return true },
 	} {
 		if v.base = v.meanQuiet(accepts); v.base.Method != nemb.IdleUnknown {
@@ -153,7 +153,7 @@ const hidden = 0.01
 // rounded is the part of the time that the program's kernels may have run without being
 // told.
 func (s *span) rounded(mayHold bool) float64 {
-	if mayHold && s.programHolds && s.program.part == 0 {
+	if mayHold && (s.programHolds || s.unknownHolds) && s.program.part == 0 {
 		return hidden
 	}
 	return 0
@@ -163,7 +163,7 @@ func (s *span) rounded(mayHold bool) float64 {
 func (s *span) bounds(mayHold bool) (lo, hi float64) {
 	mine := s.program.hi + s.unknown.hi + s.rounded(mayHold)
 	others := s.other.hi + s.unknown.hi
-	if s.othersHold && s.other.part == 0 {
+	if (s.othersHold || s.unknownHolds) && s.other.part == 0 {
 		others += hidden
 	}
 	if s.program.lo > 0 {
@@ -184,33 +184,47 @@ func (v *divider) hold(d *Division, p *part, i int, idle nemb.Energy) {
 	s, e := &v.spans[i], v.energy[i]
 	above := e - idle
 	_, idleLo, idleHi := v.aside(i)
-	if !v.empty || !s.programHolds && !s.othersHold {
+	if !v.empty || !s.programHolds && !s.othersHold && !s.unknownHolds {
 		d.Idle += e
 		p.hi = s.rounded(v.mayHold) * (float64(e) - idleLo)
 		return
 	}
 	d.Idle += idle
-	shares := []float64{s.programMemory, s.otherMemory}
-	switch {
-	case !s.othersHold:
-		shares = []float64{1, 0}
-	case !s.programHolds:
-		shares = []float64{0, 1}
-	case s.programMemory <= 0 || s.otherMemory <= 0:
-		d.Unattributed += above
-		p.hi = float64(e) - idleLo
-		return
-	}
-	parts := nemb.Split(above, shares)
+	parts := nemb.Split(above, s.residency())
 	d.Program += parts[0]
 	d.Other += parts[1]
+	d.Unattributed += parts[2]
 	p.program = float64(parts[0])
-	if s.programHolds {
+	if s.programHolds || s.unknownHolds {
 		p.hi = max(p.program, float64(e)-idleLo)
 	}
-	if !s.othersHold {
+	if !s.othersHold && !s.unknownHolds {
 		p.lo = min(p.program, max(0, float64(e)-idleHi))
 	}
+}
+
+// residency is what the program, others and nobody have of what contexts draw: all, where one
+// alone holds some, else by memory, and nobody where that of one is not known.
+func (s *span) residency() []float64 {
+	shares := []float64{s.programMemory, s.otherMemory, s.unknownMemory}
+	holders, known := 0, true
+	for i, holds := range []bool{s.programHolds, s.othersHold, s.unknownHolds} {
+		if holds {
+			holders++
+			known = known && shares[i] > 0
+		}
+	}
+	switch {
+	case holders > 1 && !known:
+		return []float64{0, 0, 1}
+	case holders == 1 && s.programHolds:
+		return []float64{1, 0, 0}
+	case holders == 1 && s.othersHold:
+		return []float64{0, 1, 0}
+	case holders == 1:
+		return []float64{0, 0, 1}
+	}
+	return shares
 }
 
 // edges widens the bounds by what lies at the edges of spans: a sample of the driver does not

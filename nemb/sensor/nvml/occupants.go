@@ -3,6 +3,7 @@ package nvml
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -97,9 +98,10 @@ func (w *occupants) number(pid uint32) int {
 	return int(pid)
 }
 
-// contexts lists the processes that hold contexts, those of MPS's clients too.
+// contexts lists the processes that hold contexts: those that compute, those that draw (OpenGL, Vulkan), and MPS's
+// clients. What is not told of contexts that draw is not known of any.
 func (s *gpuEnergy) contexts(o *nemb.Occupancy) {
-	var running, clients []nvml.ProcessInfo
+	var running, drawing, clients []nvml.ProcessInfo
 	err := s.gpu.ask("processes", func(d nvml.Device) (code nvml.Return) {
 		running, code = d.GetComputeRunningProcesses()
 		return code
@@ -107,13 +109,19 @@ func (s *gpuEnergy) contexts(o *nemb.Occupancy) {
 	if o.KnowsContexts = err == nil; !o.KnowsContexts {
 		return
 	}
+	var code nvml.Return
+	err = s.gpu.ask("graphics processes", func(d nvml.Device) nvml.Return {
+		drawing, code = d.GetGraphicsRunningProcesses()
+		return code
+	})
+	o.KnowsContexts = err == nil || unsupported(code) // then the device does not draw
 	s.gpu.ask("MPS processes", func(d nvml.Device) (code nvml.Return) { // where it is not told, there is no MPS
 		clients, code = d.GetMPSComputeRunningProcesses()
 		return code
 	})
 	o.AtOnce = len(clients) > 0
 	seen := map[uint32]bool{}
-	for _, p := range append(running, clients...) {
+	for _, p := range slices.Concat(running, drawing, clients) {
 		if seen[p.Pid] {
 			continue
 		}

@@ -126,6 +126,22 @@ func TestOccupantsRefused(t *testing.T) {
 	}
 }
 
+// A process that draws holds a context, too. Where it is not told which draw, it is not known who holds one.
+func TestOccupantsThatDraw(t *testing.T) {
+	now := at(checkpoint.Monotime())
+	processes := fmt.Sprintf("process 0 41 60 100 %f %f\nprocess 0 42 5 30 %f %f\ndraws 0 42\n", now-1, now+1e6, now-1, now+1e6)
+	for _, test := range []struct {
+		fails string
+		knows bool
+		n     int
+	}{{"", true, 2}, {"fail 0 graphics 3\n", true, 1}, {"fail 0 graphics 4\n", false, 1}} {
+		g, _ := occupiedGPU(t, processes+test.fails)
+		if o := g.Occupants(); o.KnowsContexts != test.knows || len(o.Contexts) != test.n || o.Contexts[0].PID != 41 {
+			t.Errorf("%q: %+v", test.fails, o)
+		}
+	}
+}
+
 // Clients of MPS run side by side. Each is listed once.
 func TestOccupantsOfMPS(t *testing.T) {
 	now := at(checkpoint.Monotime())

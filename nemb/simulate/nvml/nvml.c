@@ -9,6 +9,7 @@
 //	                    a process uses SM % of device I, with MIB of memory, from and to
 //	                    seconds of CLOCK_MONOTONIC
 //	every MS            the driver's samples of what processes use are taken so often (200)
+//	draws I PID         the contexts of PID on device I draw, and do not compute
 //	accounting I        device I accounts for processes
 //	mps I PID           PID is a client of MPS on device I
 //	migmode I           device I is divided into MIG instances; its handle is the whole
@@ -19,9 +20,9 @@
 //
 // where FUNCTION is init, count, handle, energy, power, instant, average,
 // temperature, clock, utilization, memory, nvlink, pcie, processes (their utilisation),
-// contexts, accounting or architecture. With -DNO_FUNCTION (upper case: INIT, ENERGY, POWER,
-// FIELDS, PROCESSES, CONTEXTS) the library lacks it. Types and numbers are those of nvml.h,
-// written out: cg is compiled against the real one.
+// contexts, graphics, accounting or architecture. With -DNO_FUNCTION (upper case: INIT, ENERGY,
+// POWER, FIELDS, PROCESSES, CONTEXTS) the library lacks it. Types and numbers are those of
+// nvml.h, written out: cg is compiled against the real one.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
@@ -52,8 +53,8 @@ struct conf {
 	double watts[MAX], idle[MAX], every; // idle below 0: as watts
 	struct process processes[MAX];
 	int known; // processes
-	int clients, mps[MAX];
-	unsigned client[MAX];
+	int clients, mps[MAX], drawers, draws[MAX];
+	unsigned client[MAX], drawer[MAX];
 	const char *function; // that is asked for
 	int device, fail;     // what it answers
 };
@@ -96,6 +97,9 @@ static struct conf conf(int device, const char *function) {
 		else if (sscanf(line, "mps %d %u", &i, &pid) == 2 && c.clients < MAX) {
 			c.mps[c.clients] = i;
 			c.client[c.clients++] = pid;
+		} else if (sscanf(line, "draws %d %u", &i, &pid) == 2 && c.drawers < MAX) {
+			c.draws[c.drawers] = i;
+			c.drawer[c.drawers++] = pid;
 		} else if (sscanf(line, "migmode %d", &i) == 1 && i < MAX)
 			c.migmode[i] = 1;
 		else if (sscanf(line, "mig %d", &i) == 1 && i < MAX)
@@ -317,16 +321,21 @@ struct context {
 };
 
 #ifndef NO_CONTEXTS
-static int contexts(const char *function, int device, int clients, unsigned *n, struct context *to) {
+enum kind { COMPUTE, DRAW, CLIENT }; // of contexts
+
+static int contexts(const char *function, int device, enum kind kind, unsigned *n, struct context *to) {
 	struct conf c = conf(device, function);
 	unsigned found = 0, room = to ? *n : 0;
 	double at = now();
 	for (int i = 0; i < c.known; i++) {
 		struct process *p = &c.processes[i];
-		int client = 0;
+		int client = 0, draws = 0;
 		for (int k = 0; k < c.clients; k++)
 			client |= c.mps[k] == device && c.client[k] == p->pid;
-		if (p->device == device && p->begin <= at && at < p->end && (client || !clients) && found++ < room)
+		for (int k = 0; k < c.drawers; k++)
+			draws |= c.draws[k] == device && c.drawer[k] == p->pid;
+		int is = kind == CLIENT ? client : draws == (kind == DRAW);
+		if (p->device == device && p->begin <= at && at < p->end && is && found++ < room)
 			to[found - 1] = (struct context){p->pid, p->mib * (1 << 20), -1, -1};
 	}
 	*n = found;
@@ -334,11 +343,15 @@ static int contexts(const char *function, int device, int clients, unsigned *n, 
 }
 
 int nvmlDeviceGetComputeRunningProcesses_v3(struct device *d, unsigned *n, struct context *to) {
-	return contexts("contexts", d->index, 0, n, to);
+	return contexts("contexts", d->index, COMPUTE, n, to);
+}
+
+int nvmlDeviceGetGraphicsRunningProcesses_v3(struct device *d, unsigned *n, struct context *to) {
+	return contexts("graphics", d->index, DRAW, n, to);
 }
 
 int nvmlDeviceGetMPSComputeRunningProcesses_v3(struct device *d, unsigned *n, struct context *to) {
-	return contexts("mps", d->index, 1, n, to);
+	return contexts("mps", d->index, CLIENT, n, to);
 }
 #endif
 
