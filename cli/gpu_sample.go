@@ -308,7 +308,8 @@ func gpuDecodeCommand() *cli.Command {
 		Usage:     "compute the values of a .cgpm file",
 		ArgsUsage: "FILE.cgpm",
 		Description: `Computes what cg gpu sample -o FILE.cgpm recorded. It needs CUPTI, one that knows the
-chip, and no GPU. NVIDIA's library reads the counters: decode files of people whom you trust.
+chip, and no GPU. NVIDIA's library reads the counters, in a process of its own: decode
+files of people whom you trust.
 
 Exit status: 0; 1 if the file cannot be read, or is not whole (what it has is
 written), or nothing computes it; 2 usage.`,
@@ -341,14 +342,20 @@ func runGPUDecode(c *cli.Context) error {
 		return err
 	}
 	defer r.out.abandon()
-	l, err := openCUPTI(c)
+	if _, err := openCUPTI(c); err != nil {
+		return err
+	}
+	root, err := sysroot(c)
 	if err != nil {
 		return err
 	}
 	if err := r.begin(file.Head); err != nil {
 		return fail(statusFailure, "-o: %w", err)
 	}
-	e := pmsampling.NewEvaluator(l, file.Head.Chip)
+	e, err := newEvaluation(root.Dir)
+	if err != nil {
+		return fail(statusFailure, "gpu decode: %w", err)
+	}
 	defer e.Close()
 	for {
 		b, err := file.Next()

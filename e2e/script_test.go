@@ -34,7 +34,7 @@ var goFolders = []string{"GOCACHE", "GOPATH", "GOMODCACHE"}
 
 func TestMain(m *testing.M) {
 	// cg starts itself for its own loads and on the nodes of a job, and sessions start the cg that measures them.
-	if os.Getenv("CG_BE_CG") == "1" || len(os.Args) > 1 && slices.Contains([]string{"load", "sampler", "report", "measurer", "track", "compiler"}, os.Args[1]) {
+	if os.Getenv("CG_BE_CG") == "1" || len(os.Args) > 1 && slices.Contains([]string{"load", "sampler", "report", "measurer", "track", "compiler", "gpu"}, os.Args[1]) {
 		os.Unsetenv("CG_BE_CG")
 		os.Exit(cli.Main(os.Args))
 	}

@@ -24,14 +24,19 @@ type CounterData struct {
 	Reason                      DecodeStopReason
 	Overflow                    bool // the hardware buffer was full before
 
-	evaluator *Evaluator
+	evaluator Evaluating
+}
+
+// Evaluating computes values of samples from to to, without to: an Evaluator, or one in another process.
+type Evaluating interface {
+	Evaluate(d *CounterData, from, to int) ([]float64, error)
 }
 
 // Len is the number of complete samples.
 func (d *CounterData) Len() int { return d.Completed }
 
 // EvaluateWith sets who computes values of data that no collector of this process has decoded.
-func (d *CounterData) EvaluateWith(e *Evaluator) { d.evaluator = e }
+func (d *CounterData) EvaluateWith(e Evaluating) { d.evaluator = e }
 
 // At is sample i; negative ones count from the end.
 func (d *CounterData) At(i int) (Sample, error) {
