@@ -30,6 +30,7 @@ var connections = map[string]string{
 	"mqtt":                "| `cg monitor --mqtt`, `cg track --mqtt-broker` | sends",
 	"nemb/sensor/redfish": "| `--bmc-url` | connects to the BMC",
 	"nemb/sensor/ipmi":    "| `/dev/ipmi0`, for reading and writing |",
+	"kernels":             "| `cg measure --gpu-kernels` | a Unix socket",
 	"nemb/idle":           "in `idle` the idle power",
 }
 

@@ -28,6 +28,7 @@ var rank = map[string]int{
 	"cg/languages": 60, "cg/nemb/validate": 60,
 	"cg/instrument": 50, "cg/nemb/attribute": 50, "cg/nemb/access": 55, "cg/nemb/condition": 50, "cg/nemb/idle": 50, "cg/nemb/doctor": 50, "cg/nemb/node": 55, "cg/track": 50,
 	"cg/nemb/sensor/all": 60, "cg/nemb/cores": 50,
+	"cg/kernels": 48, "cg/kernels/simulate": 10,
 	"cg/nemb/rapl": 48, "cg/nemb/fixture": 48,
 	"cg/nemb/sensor": 45, "cg/nemb/sampler": 45,
 	"cg/nemb":            40,

@@ -26,7 +26,7 @@ var groups = []struct{ title, flags string }{
 		"cool-down pty ranks instrumented ignore-failure show-output max-pairs max-time batch seed duration " +
 		"until-pid within pairs pid cgroup unit container intensity threads from"},
 	{"what is measured", "granularity include exclude max-depth overhead metric per functions tracker timeseries " +
-		"metrics gpu set"},
+		"metrics gpu gpu-kernels set"},
 	{"sampling", "precision sensors interval baseline noise-quality noise-cv noise-drop sysroot " +
 		"bmc-url bmc-token-file bmc-ca meter buffer gauges hardware-buffer"},
 	{"verdict", "threshold budget inconclusive validate allow-different fail-on-regression"},

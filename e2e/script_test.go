@@ -22,6 +22,7 @@ import (
 
 	"cg/cli"
 	_ "cg/crash" // as main.go has it
+	cuda "cg/kernels/simulate"
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/simulate"
@@ -204,6 +205,7 @@ func TestScripts(t *testing.T) {
 			"nvml":   makeNVML,
 			"amdsmi": makeAMDSMI,
 			"cupti":  makeCUPTI,
+			"cuda":   makeCUDA,
 		},
 	})
 }
@@ -343,6 +345,11 @@ func makeCUPTI(ts *testscript.TestScript, neg bool, args []string) {
 		return
 	}
 	ts.Check(gpus.CUPTI(dir, conf, args[2:]...))
+}
+
+// makeCUDA makes the CUDA driver and CUPTI of a GPU that does not exist, with kernels: cuda DIR CONF.
+func makeCUDA(ts *testscript.TestScript, neg bool, args []string) {
+	ts.Check(cuda.CUDA(ts.MkAbs(args[0]), ts.ReadFile(args[1])))
 }
 
 // find takes the element with that name, slug, file or index.

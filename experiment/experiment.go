@@ -146,9 +146,11 @@ type Instrumented struct {
 	OwnCheckpoints bool    // the program has checkpoints of its own and gets none
 	MaxDepth       int     // see measure.Config
 	Overhead       float64 // see measure.Config
-	Dir            string
-	Cache          runtimes.Cache
-	Refused        []string // why places for a cache were not used
+	// CUPTI is NVIDIA's library, by which kernels on GPUs are told apart; "" for not.
+	CUPTI   string
+	Dir     string
+	Cache   runtimes.Cache
+	Refused []string // why places for a cache were not used
 	// Source reads a file of the program; see report.Facts.
 	Source func(file string) ([]byte, time.Time, error)
 
@@ -233,6 +235,10 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 		r.close = append(r.close, done)
 	}
 	p.start(&command)
+	gatherer, err := p.gather(&command, x.CUPTI)
+	if err != nil {
+		return "", false, err
+	}
 	if p.command.ReadsInputTwice && x.Spool != nil {
 		if command.Stdin, err = x.Spool(command.Stdin); err != nil {
 			return "", false, err
@@ -247,7 +253,7 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 		Baseline: x.idleBefore(idle), Remember: x.Machine.Idle.Set,
 		Channel: p.channel, Merge: true, MaxDepth: x.MaxDepth, Overhead: x.Overhead, Terminated: x.Terminated,
 		Names: p.server.Sites, Started: x.Started, Ending: x.ending(),
-		Live: x.Live,
+		Live: x.Live, Kernels: gatherer,
 	}
 	if x.Events != nil {
 		if config.Events, err = x.Events(r.Run, p.channel.Clock()); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/instrument"
+	"cg/kernels"
 	"cg/languages"
 	"cg/launcher"
 	"cg/measure"
@@ -27,6 +28,7 @@ type prepared struct {
 	channel *checkpoint.Channel
 	server  *instrument.Server
 	native  languages.Native
+	kernels string          // the library that tells kernels on GPUs, "" for none
 	short   *scratch.Folder // of the socket, where the run's has too long a path
 	cache   runtimes.Cache
 	refused []string // of Instrumented
@@ -54,6 +56,11 @@ func (x *Instrumented) prepare(ctx context.Context) (*prepared, error) {
 		if p.native.Path, p.native.Content, err = runtimes.Library(ctx, lang.Runtime.Library, cache, dir); err != nil {
 			p.native.Reason = err.Error()
 			clock = checkpoint.Monotonic // which every runtime can read
+		}
+	}
+	if x.CUPTI != "" {
+		if p.kernels, _, err = runtimes.Library(ctx, "kernels.c", cache, dir); err != nil {
+			return nil, fmt.Errorf("--gpu-kernels: %w", err)
 		}
 	}
 	if p.channel, err = checkpoint.NewIn(clock, 0, dir); err != nil {
@@ -124,6 +131,19 @@ func (p *prepared) start(c *launcher.Cmd) {
 	if p.command.Change != nil {
 		c.Lines = &launcher.Lines{Marks: p.command.Marks, Change: p.command.Change}
 	}
+}
+
+// gather makes the program tell what it runs on GPUs, where that was asked for.
+func (p *prepared) gather(c *launcher.Cmd, cupti string) (*kernels.Gatherer, error) {
+	if p.kernels == "" {
+		return nil, nil
+	}
+	g, err := kernels.Listen()
+	if err != nil {
+		return nil, err
+	}
+	c.Env = append(c.Env, g.Env(p.kernels, cupti, p.channel.Path())...)
+	return g, nil
 }
 
 // again asks whether the program is to be run again, and why. Else it writes what

@@ -130,11 +130,9 @@ func (w *watch) owner(pid int) gpus.Owner {
 // whose driver was not asked.
 func (w *watch) divide(series nemb.Series, domains []nemb.Domain) []*gpus.Division {
 	all := make([]*gpus.Division, len(domains))
-	n := len(series.Samples)
-	if n < 2 {
+	if len(series.Samples) < 2 {
 		return all
 	}
-	first, last := series.Samples[0], series.Samples[n-1]
 	for d := range domains {
 		domain := &domains[d]
 		if domain.FollowsProcessors() {
@@ -152,10 +150,7 @@ func (w *watch) divide(series nemb.Series, domains []nemb.Domain) []*gpus.Divisi
 		if domain.BaseHi > 0 && domain.BaseMethod != nemb.IdleRemembered {
 			base = nemb.IdlePower{Power: domain.Base, Lo: domain.BaseLo, Hi: domain.BaseHi, Method: nemb.IdleBaseline}
 		}
-		division := log.Divide(gpus.Curve{
-			Knots: series.Knots(d), From: first.Time, To: last.Time, Period: domain.Period,
-			Total: last.Energy[d] - first.Energy[d],
-		}, base)
+		division := log.Divide(curveOf(series, d), base)
 		all[d] = &division
 	}
 	return all

@@ -14,6 +14,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/events"
+	"cg/kernels"
 	"cg/launcher"
 	"cg/nemb"
 	"cg/nemb/account"
@@ -52,6 +53,8 @@ type Config struct {
 	// nil if nobody asks. Whoever asks may kill cg soon, as timeout -k and Kubernetes
 	// do: a program that goes on for GracePeriod is measured no further.
 	Terminated <-chan os.Signal
+	// Kernels gathers what the program runs on GPUs, nil for nothing. Its variables are in Command.
+	Kernels *kernels.Gatherer
 	// Ending is called when the program has ended, before the last readings; nil for
 	// nothing.
 	Ending func()
@@ -82,6 +85,7 @@ type Outcome struct {
 	Domains    []nemb.Domain
 	Series     nemb.Series // thinned (nemb.Recording): energies are exact
 	Attributed attribute.Result
+	Kernels    *Kernels // nil without Config.Kernels
 	Sampler    sampler.Stats
 	Faults     []sampler.Faults // per domain
 	Begin, End checkpoint.Instant

@@ -6,6 +6,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/events"
+	"cg/kernels"
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/attribute"
@@ -33,8 +34,9 @@ type recorder struct {
 	names      func() []checkpoint.Site
 	interval   time.Duration
 	ending     func()
-	live       *live      // nil where nobody looks
-	watch      *watch     // nil without GPUs
+	live       *live  // nil where nobody looks
+	watch      *watch // nil without GPUs
+	kernels    *kernels.Gatherer
 	mu         sync.Mutex // blocks come from the launcher's goroutine
 }
 
@@ -43,7 +45,7 @@ func newRecorder(c Config, sampler *sampler.Sampler, o *Outcome) *recorder {
 		channel: c.Channel, sampler: sampler, account: c.Account, outcome: o,
 		attributor: attribute.New(o.Domains, processor.Online()),
 		events:     c.Events, names: c.Names, interval: c.Interval,
-		ending: c.Ending, watch: newWatch(c.Sensors, c.Account),
+		ending: c.Ending, watch: newWatch(c.Sensors, c.Account), kernels: c.Kernels,
 		recording: nemb.Recording{Domains: o.Domains},
 	}
 	r.attributor.MaxDepth = c.MaxDepth
@@ -183,7 +185,11 @@ func (r *recorder) finish() {
 	o.Baseline.Set(o.Domains)
 	o.Series = nemb.Series{Domains: o.Domains, Samples: r.recording.Samples(), Gaps: o.Sampler.Gaps,
 		Interval: r.recording.Interval()}
-	r.attributor.Assign(r.watch.divide(o.Series, o.Domains))
+	divisions := r.watch.divide(o.Series, o.Domains)
+	r.attributor.Assign(divisions)
+	if r.kernels != nil {
+		o.Kernels = r.watch.byKernel(r.kernels.End(), o.Series, divisions)
+	}
 	o.Attributed = r.attributor.Finish()
 }
 

@@ -148,6 +148,7 @@ func (r *Run) Finish(f Facts) {
 		}
 	}
 	r.Attributed(o.Domains, o.Attributed, sites)
+	r.kernels(o.Kernels, sites)
 	r.identify(f.Source)
 	r.sampled(o.Series)
 	r.Program(f.Program, o, r.started, now)
@@ -316,6 +317,7 @@ func (r *Run) warnOfSensors(f Facts) {
 			measure.GracePeriod, unix.SignalName(o.Terminated.(syscall.Signal))))
 	}
 	r.warnOfGPUs(o)
+	r.warnOfKernels(o.Kernels)
 	if f.NoBaseline {
 		r.Warn("baseline-unused",
 			"--baseline: no counter can be read, and the estimate has its idle power from its model: cg measured "+

@@ -15,10 +15,16 @@ import (
 
 // GPUs says whose the energy of the GPUs is, and how that was found.
 type GPUs struct {
-	// Method says how the program's part is told apart by function: it is "process", not at
-	// all.
+	// Method says how the program's part is told apart by function: "cupti_activity", by the kernels that they
+	// launched, or "process", not at all.
 	Method  string `json:"gpu_method"`
 	Devices []GPU  `json:"devices"` // as far as drivers were asked
+	// What ran on the GPUs, and which functions launched it, where the program was made to tell (--gpu-kernels).
+	Kernels   []GPUKernel   `json:"kernels,omitempty"`
+	Functions []GPUFunction `json:"functions,omitempty"`
+	// BetweenKernelsJ is what the program used on these GPUs while nothing of it ran, or nothing is recorded.
+	BetweenKernelsJ *Joules `json:"between_kernels_j,omitempty"`
+	Unrecorded      uint64  `json:"unrecorded,omitempty"` // kernels and copies without a record
 }
 
 // GPU is whose the energy of one is. The program's, others', idle and unattributed energy add
@@ -76,6 +82,7 @@ func (c *check) gpus(r *Run) {
 	if r.GPUs == nil {
 		return
 	}
+	c.kernels(r.GPUs)
 	for i, g := range r.GPUs.Devices {
 		field := fmt.Sprintf("gpus.devices[%d] (%s).", i, g.Domain)
 		c.interval(field+"program_energy_j", g.ProgramEnergyLoJ, g.ProgramEnergyJ, g.ProgramEnergyHiJ)
@@ -141,9 +148,12 @@ func (g *GPUs) Line(mark string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s%s [%s, %s] of the program on %s, %s; not told apart by function", mark,
-		figures.Energy(&sum), figures.Energy(&lo), figures.Energy(&hi), strings.Join(names, ", "),
-		strings.Join(methods, ", "))
+	how := "not told apart by function"
+	if g.Method == ByKernel {
+		how = "by kernel as CUPTI tells"
+	}
+	return fmt.Sprintf("%s%s [%s, %s] of the program on %s, %s; %s", mark, figures.Energy(&sum), figures.Energy(&lo),
+		figures.Energy(&hi), strings.Join(names, ", "), strings.Join(methods, ", "), how)
 }
 
 // whyUnattributed says why nothing tells whose the energy of a GPU is.

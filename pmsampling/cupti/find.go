@@ -55,6 +55,27 @@ func candidates(root string) (files []string) {
 	return files
 }
 
+// File names the first CUPTI that can be loaded, of any version, for a program that is to load it.
+func File(root string) (string, error) {
+	var why []string
+	for _, path := range candidates(root) {
+		if _, err := os.Stat(path); err != nil && strings.Contains(path, "/") {
+			continue
+		}
+		err := load(path, false, newLoaded())
+		if err == nil {
+			return path, nil
+		}
+		if strings.Contains(path, "/") || !strings.HasSuffix(err.Error(), "No such file or directory") {
+			why = append(why, err.Error())
+		}
+	}
+	if len(why) > 0 {
+		return "", kindOf(ErrUnsupported, "cupti: no library that can be used: %s", strings.Join(why, "; "))
+	}
+	return "", absent(root)
+}
+
 // inFolder lists the libraries in a folder, newest first. A file whose name has more than the first number of its
 // version is one that these names link to.
 func inFolder(folder string) (files []string) {

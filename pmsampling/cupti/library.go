@@ -62,13 +62,21 @@ func Open(root string) (*Library, error) {
 	if len(why) > 0 {
 		return nil, kindOf(ErrUnsupported, "cupti: no library that can be used: %s", strings.Join(why, "; "))
 	}
+	return nil, absent(root)
+}
+
+// newLoaded is room for a library.
+func newLoaded() *C.struct_cg_cupti { return new(C.struct_cg_cupti) }
+
+// absent says that there is no library, and where it was looked for.
+func absent(root string) error {
 	where := "CUDA_HOME, the packages of python3, the dynamic linker and /usr/local/cuda"
 	if root != "" {
 		where = filepath.Join(root, "lib")
 	} else if own := os.Getenv("CG_CUPTI"); own != "" {
 		where = own + ", which CG_CUPTI names"
 	}
-	return nil, kindOf(ErrAbsent, "cupti: there is no libcupti.so (looked in %s): install the CUDA toolkit, or "+
+	return kindOf(ErrAbsent, "cupti: there is no libcupti.so (looked in %s): install the CUDA toolkit, or "+
 		"pip install nvidia-cuda-cupti", where)
 }
 

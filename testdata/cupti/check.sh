@@ -24,7 +24,10 @@ fetch() {
 # layout VERSION CUDA compares the structures.
 layout() {
 	: >"$folder/cuda.h"
-	cc -fsyntax-only -DCUDA="$2" -I"$folder" -I"$(echo "$folder/$1"/nvidia/*/include)" testdata/cupti/abi.c
+	: >"$folder/builtin_types.h"
+	for source in abi activity; do
+		cc -fsyntax-only -DCUDA="$2" -I"$folder" -I"$(echo "$folder/$1"/nvidia/*/include)" testdata/cupti/$source.c
+	done
 	echo "the structures are those of CUPTI $1"
 }
 

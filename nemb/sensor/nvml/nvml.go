@@ -346,6 +346,19 @@ func newGPUEnergy(lib *nvmlLibrary, g *gpu) (*gpuEnergy, error) {
 	return s, nil
 }
 
+// UUID is that of the GPU, "" where the driver does not tell it.
+func (s *gpuEnergy) UUID() string {
+	var uuid string
+	err := s.gpu.ask("UUID", func(d nvml.Device) (code nvml.Return) {
+		uuid, code = d.GetUUID()
+		return code
+	})
+	if err != nil {
+		return ""
+	}
+	return uuid
+}
+
 func (s *gpuEnergy) Domains() []nemb.Domain { return []nemb.Domain{s.domain} }
 
 // Adjust sets what Discover finds out about the domain.

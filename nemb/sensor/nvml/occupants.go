@@ -114,7 +114,7 @@ func (s *gpuEnergy) contexts(o *nemb.Occupancy) {
 		drawing, code = d.GetGraphicsRunningProcesses()
 		return code
 	})
-	o.KnowsContexts = err == nil || unsupported(code) // then the device does not draw
+	o.KnowsContexts = err == nil || unsupported(code)                   // then the device does not draw
 	s.gpu.ask("MPS processes", func(d nvml.Device) (code nvml.Return) { // where it is not told, there is no MPS
 		clients, code = d.GetMPSComputeRunningProcesses()
 		return code

@@ -5,9 +5,10 @@
 //	watts I W           power of device I (100): constant, its counter is 20 ms old at most
 //	idle I W            its power while no process computes (that of watts): in between it
 //	                    grows with the sum of what the processes use of the SMs
-//	process I PID SM MIB BEGIN END
+//	process I PID SM MIB BEGIN END [WATTS]
 //	                    a process uses SM % of device I, with MIB of memory, from and to
-//	                    seconds of CLOCK_MONOTONIC
+//	                    seconds of CLOCK_MONOTONIC; with WATTS it draws that much meanwhile, above
+//	                    idle power
 //	every MS            the driver's samples of what processes use are taken so often (200)
 //	draws I PID         the contexts of PID on device I draw, and do not compute
 //	accounting I        device I accounts for processes
@@ -32,7 +33,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX = 16, SUCCESS = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7 };
+enum { MAX = 16, MOST = 512 };
+enum { SUCCESS = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7 };
 enum { POWER_AVERAGE = 185, POWER_INSTANT = 186, NVLINK_TX = 138, NVLINK_RX = 139 };
 enum { UINT = 1, ULONGLONG = 3 };
 
@@ -45,13 +47,13 @@ static struct device whole[MAX], instances[MAX];
 struct process {
 	int device;
 	unsigned pid;
-	double sm, mib, begin, end;
+	double sm, mib, begin, end, watts; // watts below 0: as the device
 };
 
 struct conf {
 	int gpus, block, mig[MAX], migmode[MAX], accounting[MAX], architecture[MAX];
 	double watts[MAX], idle[MAX], every; // idle below 0: as watts
-	struct process processes[MAX];
+	struct process processes[MOST];
 	int known; // processes
 	int clients, mps[MAX], drawers, draws[MAX];
 	unsigned client[MAX], drawer[MAX];
@@ -85,8 +87,8 @@ static struct conf conf(int device, const char *function) {
 			c.watts[i] = w;
 		else if (sscanf(line, "idle %d %lf", &i, &w) == 2 && i < MAX)
 			c.idle[i] = w;
-		else if (sscanf(line, "process %d %u %lf %lf %lf %lf", &p.device, &p.pid, &p.sm, &p.mib, &p.begin,
-		                &p.end) == 6 && c.known < MAX)
+		else if ((p.watts = -1, sscanf(line, "process %d %u %lf %lf %lf %lf %lf", &p.device, &p.pid, &p.sm, &p.mib,
+		                               &p.begin, &p.end, &p.watts)) >= 6 && c.known < MOST)
 			c.processes[c.known++] = p;
 		else if (sscanf(line, "every %lf", &w) == 1)
 			c.every = w * 1e-3;
@@ -133,7 +135,8 @@ static double joules(const struct conf *c, int device, double at) {
 	double sum = c->idle[device] * at;
 	for (int i = 0; i < c->known; i++)
 		if (c->processes[i].device == device)
-			sum += (c->watts[device] - c->idle[device]) * used(&c->processes[i], 0, at);
+			sum += (c->processes[i].watts < 0 ? c->watts[device] - c->idle[device] : c->processes[i].watts) *
+			       used(&c->processes[i], 0, at);
 	return sum;
 }
 
@@ -270,6 +273,17 @@ int nvmlDeviceGetMigMode(struct device *d, unsigned *current, unsigned *pending)
 	struct conf c = conf(d->index, "migmode");
 	*current = *pending = c.migmode[d->index];
 	return c.fail;
+}
+
+int nvmlDeviceGetUUID(struct device *d, char *to, unsigned n) {
+	char uuid[48] = "GPU-", byte[3];
+	for (int i = 0; i < 16; i++) {
+		snprintf(byte, sizeof byte, "%02x", 0x10 + d->index);
+		strcat(uuid, i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "");
+		strcat(uuid, byte);
+	}
+	snprintf(to, n, "%s", uuid);
+	return conf(d->index, "uuid").fail;
 }
 
 int nvmlDeviceGetArchitecture(struct device *d, unsigned *architecture) {

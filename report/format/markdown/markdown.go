@@ -122,6 +122,7 @@ func (m *page) single(r *report.Run, o format.Options) {
 		m.line("")
 		m.durations(r.Functions[:shown], o)
 	}
+	m.kernels(r, o, mark)
 	m.tasks(r, o, mark)
 	m.counted(r, o, mark)
 	if len(r.Ledger) > 0 {

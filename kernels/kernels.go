@@ -1,0 +1,146 @@
+// Package kernels gathers what runs on NVIDIA GPUs while a program does, and which call path launched it.
+//
+// It makes a socket, and gives the variables by which the driver loads cg's library into the program
+// (runtimes/native/kernels.c). That sends each kernel, copy and fill there. At the end the package gives a Log: for
+// each GPU, kernel and call path how often it ran, how long, and when (gpus.Work). It knows no energies, and trusts
+// nothing that a program sends: a datagram that the library does not make is counted and left out.
+package kernels
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/ianlancetaylor/demangle"
+
+	"cg/checkpoint"
+	"cg/nemb/attribute/gpus"
+)
+
+// Kind is what an activity is.
+type Kind uint32
+
+// The kinds of activities.
+const (
+	Kernel Kind = 0
+	Copy   Kind = 1
+	Fill   Kind = 2
+)
+
+func (k Kind) String() string {
+	if k > Fill {
+		return "?"
+	}
+	return [...]string{"kernel", "copy", "fill"}[k]
+}
+
+// Activity is what ran on a GPU under one name, launched in one call path.
+type Activity struct {
+	Name string // of a kernel, demangled; of copies, which way
+	Kind Kind
+	// Path are the sites in which it was launched, the innermost first; none where that was outside of all, or in a
+	// thread without checkpoints.
+	Path  []checkpoint.SiteID
+	Count uint64
+	Time  time.Duration // on the GPU, of all together
+	Bytes uint64        // that copies and fills moved
+	key   int           // of GPU.Work
+}
+
+// Key is that of the activity in the Work of its GPU.
+func (a *Activity) Key() int { return a.key }
+
+// GPU is what ran on one.
+type GPU struct {
+	UUID       string // as NVML writes it: GPU-...; "" where CUDA did not tell
+	Activities []*Activity
+	Work       gpus.Work
+}
+
+// Log is what was gathered.
+type Log struct {
+	GPUs []*GPU
+	// Told is how many processes said that they tell their activities; Refused says why others do not.
+	Told    int
+	Refused []string
+	Lost    uint64 // activities of which there is no record
+	Odd     uint64 // datagrams that the library does not make
+}
+
+// Gatherer gathers.
+type Gatherer struct {
+	dir     string
+	socket  *net.UnixConn
+	reading sync.WaitGroup
+	mu      sync.Mutex
+	state   state
+}
+
+// socketLength is the size of sun_path (unix(7)), the closing zero included.
+const socketLength = 108
+
+// Listen makes a socket in a folder of its own and reads from it until End.
+func Listen() (*Gatherer, error) {
+	dir := os.TempDir()
+	if len(dir) > socketLength-32 {
+		dir = "/tmp"
+	}
+	own, err := os.MkdirTemp(dir, "cg-kernels-")
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(own, "s")
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		os.RemoveAll(own)
+		return nil, fmt.Errorf("kernels: %w", err)
+	}
+	socket.SetReadBuffer(4 << 20) // what does not fit waits in the program
+	g := &Gatherer{dir: own, socket: socket}
+	g.reading.Go(g.read)
+	return g, nil
+}
+
+// Env are the variables that a program needs. library is cg's, cupti that of NVIDIA, channel the path of that of the
+// program's checkpoints, "" for none.
+func (g *Gatherer) Env(library, cupti, channel string) []string {
+	return []string{"CUDA_INJECTION64_PATH=" + library, "CG_KERNELS_CUPTI=" + cupti, "CG_KERNELS_CHANNEL=" + channel,
+		"CG_KERNELS=" + filepath.Join(g.dir, "s")}
+}
+
+func (g *Gatherer) read() {
+	datagram := make([]byte, 1<<16)
+	for {
+		n, err := g.socket.Read(datagram)
+		if errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded) {
+			return
+		}
+		if err != nil {
+			continue
+		}
+		g.mu.Lock()
+		g.state.take(datagram[:n])
+		g.mu.Unlock()
+	}
+}
+
+// drained is how long End waits for what is still in the socket.
+const drained = 20 * time.Millisecond
+
+// End reads what has been sent, and gives the log. Programs that go on are told nothing: what they send is lost.
+func (g *Gatherer) End() *Log {
+	g.socket.SetReadDeadline(time.Now().Add(drained))
+	g.reading.Wait()
+	g.socket.Close()
+	os.RemoveAll(g.dir)
+	return g.state.log()
+}
+
+// name is that of a kernel as its source has it, without what the compiler adds.
+func name(mangled string) string {
+	return demangle.Filter(mangled, demangle.NoClones)
+}

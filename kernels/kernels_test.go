@@ -1,0 +1,209 @@
+package kernels
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cg/checkpoint"
+	"cg/kernels/simulate"
+	"cg/runtimes"
+)
+
+// program launches what its arguments say: NAME:N by the driver, +NAME:N by the runtime, copy:N.
+const program = `
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+extern int cuInit(unsigned), cuCtxSynchronize(void), cudaLaunchKernel(const char *), cuMemcpyHtoD_v2(void *, const void *, size_t);
+extern int cuModuleGetFunction(const char **, void *, const char *);
+extern int cuLaunchKernel(const char *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
+int main(int argc, char **argv) {
+	cuInit(0);
+	for (int i = 1; i < argc; i++) {
+		char *n = strchr(argv[i], ':');
+		const char *f;
+		if (!strcmp(argv[i], "crash")) {
+			cuCtxSynchronize();
+			usleep(600000);
+			kill(getpid(), 9);
+		}
+		*n = 0;
+		cuModuleGetFunction(&f, NULL, argv[i]);
+		for (int k = atoi(n + 1); k > 0; k--)
+			if (argv[i][0] == '+')
+				cudaLaunchKernel(f + 1);
+			else if (!strcmp(f, "copy"))
+				cuMemcpyHtoD_v2(NULL, NULL, 1000);
+			else
+				cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+	}
+	cuCtxSynchronize();
+}`
+
+// run runs the program with a stand-in of CUDA, and gives what was gathered. cupti is the name of CUPTI in its folder.
+func run(t *testing.T, conf, cupti string, args ...string) *Log {
+	t.Helper()
+	if _, err := exec.LookPath("cc"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip("no cc to build the stand-in of CUDA")
+	}
+	dir := t.TempDir()
+	if err := simulate.CUDA(dir, conf); err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(dir, "program")
+	cc := exec.Command("cc", "-x", "c", "-include", "signal.h", "-", "-o", binary, "-L", dir, "-l:libcuda.so.1")
+	cc.Stdin = strings.NewReader(program)
+	if out, err := cc.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	library, _, err := runtimes.Library(context.Background(), "kernels.c", runtimes.Cache{}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(binary, args...)
+	cmd.Env = append(append(os.Environ(), "LD_LIBRARY_PATH="+dir), g.Env(library, filepath.Join(dir, cupti), "")...)
+	if out, err := cmd.CombinedOutput(); err != nil && !slices.Contains(args, "crash") {
+		t.Errorf("%v: %s", err, out)
+	}
+	l := g.End()
+	if l.Odd > 0 {
+		t.Errorf("%d datagrams are odd", l.Odd)
+	}
+	return l
+}
+
+// Each kernel and copy is told once, with its name, its time and its GPU, whichever way it was launched.
+func TestKernels(t *testing.T) {
+	for _, conf := range []string{"", "split\n"} {
+		l := run(t, "kernel _Z3addPfi 2 100\nkernel copy 3 0\n"+conf, "libcupti.so.13", "_Z3addPfi:20", "+plain:5", "copy:4")
+		if l.Told != 1 || len(l.Refused) > 0 || l.Lost > 0 || len(l.GPUs) != 1 || l.GPUs[0].UUID != simulate.UUID {
+			t.Fatalf("%+v", l)
+		}
+		for i, want := range []struct {
+			name  string
+			kind  Kind
+			count uint64
+			time  time.Duration
+			bytes uint64
+		}{{"add(float*, int)", Kernel, 20, 40 * time.Millisecond, 0}, {"plain", Kernel, 5, 5 * time.Millisecond, 0},
+			{"copy from host to device", Copy, 4, 12 * time.Millisecond, 4000}} {
+			a := l.GPUs[0].Activities[i]
+			off := math.Abs(float64(a.Time - want.time))
+			if a.Name != want.name || a.Kind != want.kind || a.Count != want.count || off > 1e5 || a.Bytes != want.bytes || a.Path != nil {
+				t.Errorf("%+v, want %+v", a, want)
+			}
+		}
+	}
+}
+
+// Of many short kernels, and of more than a buffer takes, none is lost.
+func TestManyKernels(t *testing.T) {
+	const n = 20000
+	l := run(t, "kernel short 0.0005 0\n", "libcupti.so.13", "short:20000")
+	if len(l.GPUs) != 1 || l.GPUs[0].Activities[0].Count != n || l.Lost > 0 {
+		t.Errorf("%+v", l)
+	}
+}
+
+// What a program that is killed has run is known up to some moments before.
+func TestKilled(t *testing.T) {
+	l := run(t, "", "libcupti.so.13", "a:10", "crash")
+	if len(l.GPUs) != 1 || l.GPUs[0].Activities[0].Count != 10 {
+		t.Errorf("%+v", l)
+	}
+}
+
+// What cannot be known is said.
+func TestUntold(t *testing.T) {
+	for _, test := range []struct {
+		conf, cupti, refused string
+		told                 int
+		lost                 uint64
+	}{
+		{"", "nowhere.so", "CUPTI cannot be used: ", 0, 0},
+		{"", "libcuda.so.1", "CUPTI cannot be used: cuptiSubscribe", 0, 0},
+		{"fail cuptiSubscribe 39\n", "libcupti.so.13", "another tool in the program uses CUPTI already (CUPTI 39)", 0, 0},
+		{"fail cuptiActivityEnable 35\n", "libcupti.so.13", "CUPTI records no activities (CUPTI 35)", 0, 0},
+		{"drop 5\n", "libcupti.so.13", "", 1, 2},
+		{"forget 2\n", "libcupti.so.13", "", 1, 5},
+	} {
+		l := run(t, test.conf, test.cupti, "a:10")
+		if l.Told != test.told || l.Lost != test.lost || (test.refused == "") != (len(l.Refused) == 0) ||
+			test.refused != "" && !strings.HasPrefix(l.Refused[0], test.refused) {
+			t.Errorf("%q: %+v", test.conf, l)
+		}
+	}
+}
+
+// record is one of the library's.
+func record(kind uint32, parts ...any) []byte {
+	var b []byte
+	for _, p := range parts {
+		switch v := p.(type) {
+		case uint32:
+			b = binary.NativeEndian.AppendUint32(b, v)
+		case uint64:
+			b = binary.NativeEndian.AppendUint64(b, v)
+		case string:
+			b = append(b, v...)
+		}
+	}
+	head := binary.NativeEndian.AppendUint32(nil, kind)
+	return append(binary.NativeEndian.AppendUint32(head, uint32(len(b))), b...)
+}
+
+func datagram(pid uint32, records ...[]byte) []byte {
+	return slices.Concat(append([][]byte{binary.NativeEndian.AppendUint32([]byte(magic), pid)}, records...)...)
+}
+
+// The same path in two processes is one; what runs in cg's own code is its caller's.
+func TestPaths(t *testing.T) {
+	var s state
+	for pid, number := range map[uint32]uint32{1: 7, 2: 9} {
+		s.take(datagram(pid, record(recordDevice, uint32(0), strings.Repeat("\x10", 16)), record(recordName, uint32(3), "k"),
+			record(recordPath, number, uint32(checkpoint.OwnSite), uint32(5), uint32(4)),
+			record(recordActivity, uint64(100), uint64(200), number, uint32(3), uint32(0), uint32(0), uint64(0))))
+	}
+	l := s.log()
+	if len(l.GPUs) != 1 || len(l.GPUs[0].Activities) != 1 || l.Odd > 0 {
+		t.Fatalf("%+v", l)
+	}
+	if a := l.GPUs[0].Activities[0]; a.Count != 2 || !slices.Equal(a.Path, []checkpoint.SiteID{5, 4}) {
+		t.Errorf("%+v", a)
+	}
+}
+
+// Whatever is sent: it is read or counted, and nothing else happens.
+func FuzzTake(f *testing.F) {
+	f.Add(datagram(1, record(recordText, "x"), record(recordLost, uint64(3)), record(recordPath, uint32(1), uint32(2))))
+	f.Add(datagram(1, record(recordDevice, uint32(0), strings.Repeat("a", 16)),
+		record(recordActivity, uint64(1), uint64(1<<62), uint32(0), uint32(0), uint32(0), uint32(0), uint64(0))))
+	f.Fuzz(func(t *testing.T, d []byte) {
+		var s state
+		s.take(d)
+		for _, g := range s.log().GPUs {
+			for _, a := range g.Activities {
+				if a.Time < 0 || a.Count == 0 {
+					t.Fatalf("%+v", a)
+				}
+			}
+		}
+	})
+}

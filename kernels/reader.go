@@ -1,0 +1,184 @@
+package kernels
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"time"
+
+	"cg/checkpoint"
+)
+
+// Kinds of records (runtimes/native/kernels.c).
+const (
+	recordText = iota + 1
+	recordDevice
+	recordName
+	recordPath
+	recordActivity
+	recordLost
+)
+
+// magic is the begin of a datagram.
+const magic = "CGK1"
+
+// Limits of what is kept, whatever programs send.
+const (
+	mostActivities = 1 << 17
+	mostRefused    = 8
+	mostSites      = 512
+)
+
+// state is what has been read.
+type state struct {
+	gpus      []*GPU
+	byUUID    map[string]*GPU
+	processes map[uint32]*process
+	paths     map[string][]checkpoint.SiteID // by their bytes: those of several processes are one
+	keys      map[key]*Activity
+	told      int
+	refused   []string
+	lost, odd uint64
+}
+
+// process is what the numbers of a process mean.
+type process struct {
+	devices map[uint32]*GPU
+	names   map[uint32]string
+	paths   map[uint32]string
+}
+
+type key struct {
+	gpu  *GPU
+	name string
+	kind Kind
+	path string
+}
+
+// take reads a datagram. What does not make sense ends it.
+func (s *state) take(d []byte) {
+	if len(d) < 8 || string(d[:4]) != magic {
+		s.odd++
+		return
+	}
+	if s.processes == nil {
+		s.processes, s.byUUID = map[uint32]*process{}, map[string]*GPU{}
+		s.paths, s.keys = map[string][]checkpoint.SiteID{"": nil}, map[key]*Activity{}
+	}
+	pid := number(d[4:])
+	p := s.processes[pid]
+	if p == nil {
+		p = &process{map[uint32]*GPU{}, map[uint32]string{}, map[uint32]string{0: ""}}
+		s.processes[pid] = p
+	}
+	for d = d[8:]; len(d) > 0; {
+		if len(d) < 8 || int(number(d[4:])) > len(d)-8 {
+			s.odd++
+			return
+		}
+		kind, n := number(d), int(number(d[4:]))
+		if !s.record(p, kind, d[8:8+n]) {
+			s.odd++
+			return
+		}
+		d = d[8+n:]
+	}
+}
+
+func number(b []byte) uint32 { return binary.NativeEndian.Uint32(b) }
+func long(b []byte) uint64   { return binary.NativeEndian.Uint64(b) }
+
+// record takes one record, and reports whether it is one.
+func (s *state) record(p *process, kind uint32, b []byte) bool {
+	switch {
+	case kind == recordText:
+		if len(b) == 0 {
+			s.told++
+		} else if text := string(b); len(s.refused) < mostRefused && !slices.Contains(s.refused, text) {
+			s.refused = append(s.refused, text)
+		}
+	case kind == recordDevice && len(b) == 20:
+		p.devices[number(b)] = s.gpu(uuid(b[4:]))
+	case kind == recordName && len(b) > 4:
+		p.names[number(b)] = name(string(b[4:]))
+	case kind == recordPath && len(b) >= 4 && len(b)%4 == 0 && len(b) <= 4+4*mostSites:
+		s.path(p, number(b), b[4:])
+	case kind == recordActivity && len(b) == 40:
+		s.activity(p, b)
+	case kind == recordLost && len(b) == 8:
+		s.lost += long(b)
+	default:
+		return false
+	}
+	return true
+}
+
+// path takes a call path. Calls that cg's own code makes are not the program's.
+func (s *state) path(p *process, n uint32, b []byte) {
+	var sites []checkpoint.SiteID
+	for ; len(b) > 0; b = b[4:] {
+		if site := checkpoint.SiteID(number(b)); site > 0 && site < checkpoint.OwnSite {
+			sites = append(sites, site)
+		}
+	}
+	var text []byte
+	for _, site := range sites {
+		text = binary.NativeEndian.AppendUint32(text, uint32(site))
+	}
+	s.paths[string(text)] = sites
+	p.paths[n] = string(text)
+}
+
+// uuid is written as NVML does; "" for one that is not known.
+func uuid(b []byte) string {
+	if !slices.ContainsFunc(b, func(c byte) bool { return c != 0 }) {
+		return ""
+	}
+	h := hex.EncodeToString(b)
+	return "GPU-" + strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
+}
+
+func (s *state) gpu(uuid string) *GPU {
+	g := s.byUUID[uuid]
+	if g == nil {
+		g = &GPU{UUID: uuid}
+		s.byUUID[uuid] = g
+		s.gpus = append(s.gpus, g)
+	}
+	return g
+}
+
+// activity takes an activity: u64 start, end; u32 path, name, device, kind; u64 bytes.
+func (s *state) activity(p *process, b []byte) {
+	from, to := checkpoint.Instant(long(b)), checkpoint.Instant(long(b[8:]))
+	g, known := p.devices[number(b[24:])]
+	kind := Kind(number(b[28:]))
+	if !known || to < from || from <= 0 || to-from > checkpoint.Instant(24*time.Hour) || kind > Fill {
+		s.odd++
+		return
+	}
+	name := p.names[number(b[20:])]
+	if name == "" {
+		name = "?"
+	}
+	k := key{g, name, kind, p.paths[number(b[16:])]}
+	a := s.keys[k]
+	if a == nil {
+		if len(s.keys) >= mostActivities {
+			s.lost++
+			return
+		}
+		a = &Activity{Name: name, Kind: kind, Path: s.paths[k.path], key: len(g.Activities)}
+		s.keys[k] = a
+		g.Activities = append(g.Activities, a)
+	}
+	a.Count++
+	a.Time += time.Duration(to - from)
+	a.Bytes += long(b[32:])
+	g.Work.Add(a.key, from, to)
+}
+
+func (s *state) log() *Log {
+	return &Log{GPUs: s.gpus, Told: s.told, Refused: s.refused, Lost: s.lost, Odd: s.odd}
+}

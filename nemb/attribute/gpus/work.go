@@ -1,0 +1,224 @@
+package gpus
+
+import (
+	"math"
+	"slices"
+
+	"cg/checkpoint"
+	"cg/nemb"
+)
+
+// Work is when what ran on a GPU: for each key how long in each slot of time. The keys are the caller's: a kernel that
+// was launched in a call path. The zero Work is empty.
+type Work struct {
+	slots   map[int64][]portion
+	width   checkpoint.Instant
+	n       int // portions
+	keys    int // one more than the largest key
+	Longest int // portions from which on slots become wider; 0: mostPortions
+}
+
+// portion is for how long a key ran in a slot.
+type portion struct {
+	key int
+	ns  float64
+}
+
+// Slots are of this width at first: a small part of the time between two updates of a counter.
+const firstWidth = 10_000_000 // ns
+
+// mostPortions bounds the memory of a Work: beyond it slots become twice as wide.
+const mostPortions = 1 << 21
+
+// Add adds a time in which a key ran.
+func (w *Work) Add(key int, from, to checkpoint.Instant) {
+	if w.slots == nil {
+		w.slots, w.width = map[int64][]portion{}, firstWidth
+	}
+	w.keys = max(w.keys, key+1)
+	for from < to {
+		slot := int64(from / w.width)
+		end := min(to, checkpoint.Instant(slot+1)*w.width)
+		w.put(slot, portion{key, float64(end - from)})
+		from = end
+	}
+	most := w.Longest
+	if most == 0 {
+		most = mostPortions
+	}
+	for w.n > most && w.width < 1<<40 {
+		w.widen()
+	}
+}
+
+func (w *Work) put(slot int64, p portion) {
+	all := w.slots[slot]
+	if i := slices.IndexFunc(all, func(o portion) bool { return o.key == p.key }); i >= 0 {
+		all[i].ns += p.ns
+		return
+	}
+	w.slots[slot] = append(all, p)
+	w.n++
+}
+
+func (w *Work) widen() {
+	old := w.slots
+	w.slots, w.n, w.width = map[int64][]portion{}, 0, 2*w.width
+	for slot, all := range old {
+		for _, p := range all {
+			w.put(slot/2, p)
+		}
+	}
+}
+
+// between adds to sums for how long each key ran between two moments: in proportion where a slot lies in it in part.
+func (w *Work) between(from, to float64, sums map[int]float64) {
+	if w.slots == nil || to <= from {
+		return
+	}
+	width := float64(w.width)
+	for slot := int64(from / width); float64(slot)*width < to; slot++ {
+		inside := min(to, float64(slot+1)*width) - max(from, float64(slot)*width)
+		for _, p := range w.slots[slot] {
+			sums[p.key] += p.ns * inside / width
+		}
+	}
+}
+
+// Part is what a key used, with bounds, in microjoules.
+type Part struct {
+	Energy nemb.Energy
+	Lo, Hi float64
+}
+
+// ByWork divides the program's part of the energy of a GPU among what of it ran there, by the time for which it ran
+// between two updates of the counter. rest is what was used while nothing of it ran. Bounds are those of the division,
+// of what ran in the same time drawing different powers, none of them more than the highest that was seen, and of the
+// counter's updates.
+func (d *Division) ByWork(c Curve, w *Work) (parts []Part, rest nemb.Energy) {
+	v := byWork{division: d, curve: c, work: w, energy: make([]float64, w.keys), lo: make([]float64, w.keys),
+		hi: make([]float64, w.keys), squares: make([]float64, w.keys)}
+	v.windows()
+	for _, of := range v.all {
+		if of.busy >= of.length/2 {
+			v.most = max(v.most, of.energy/of.busy)
+		}
+	}
+	before := map[int]float64{}
+	for _, of := range v.all {
+		before = v.divide(of, before)
+	}
+	shares := nemb.Split(d.Program, append([]float64{v.rest}, v.energy...))
+	loss, gain := 1.0, 1.0
+	if d.Program > 0 {
+		loss, gain = d.ProgramLo/float64(d.Program), d.ProgramHi/float64(d.Program)
+	}
+	for k, e := range shares[1:] {
+		off := math.Sqrt(v.squares[k])
+		parts = append(parts, Part{e, max(0, min(float64(e), v.lo[k]*loss-off)), max(float64(e), v.hi[k]*gain+off)})
+	}
+	return parts, d.Program - sum(parts)
+}
+
+func sum(parts []Part) (e nemb.Energy) {
+	for _, p := range parts {
+		e += p.Energy
+	}
+	return e
+}
+
+// byWork is a division under way.
+type byWork struct {
+	division *Division
+	curve    Curve
+	work     *Work
+	all      []workWindow
+	most     float64 // the highest power that was seen while something ran, uJ/ns
+
+	energy, lo, hi, squares []float64 // by key
+	rest                    float64
+}
+
+// workWindow is a time between two updates of the counter, within a span of the division.
+type workWindow struct {
+	length, energy float64 // ns, uJ of the program
+	busy           float64 // ns of all keys
+	ran            map[int]float64
+}
+
+// windows divides what the program had in each span among the windows in it, by the energy above idle power.
+func (v *byWork) windows() {
+	idle := v.division.IdlePower.Power * 1e-3 // uJ/ns
+	for _, p := range v.division.parts {
+		edges := []float64{float64(p.from)}
+		for _, k := range v.knotsIn(p) {
+			edges = append(edges, k.At)
+		}
+		edges = append(edges, float64(p.to))
+		weights, sum := make([]float64, len(edges)-1), 0.0
+		for i := range weights {
+			length := edges[i+1] - edges[i]
+			weights[i] = max(0, (v.curve.at(edges[i+1])-v.curve.at(edges[i]))*1e6-idle*length)
+			sum += weights[i]
+		}
+		for i, weight := range weights {
+			of := workWindow{length: edges[i+1] - edges[i], ran: map[int]float64{}}
+			if of.energy = p.program * of.length / float64(p.to-p.from); sum > 0 {
+				of.energy = p.program * weight / sum
+			}
+			v.work.between(edges[i], edges[i+1], of.ran)
+			for _, ns := range of.ran {
+				of.busy += ns
+			}
+			v.all = append(v.all, of)
+		}
+	}
+}
+
+// knotsIn are the updates of the counter inside a span.
+func (v *byWork) knotsIn(p part) []nemb.Knot {
+	k := v.curve.Knots
+	at := func(t checkpoint.Instant) int {
+		i, _ := slices.BinarySearchFunc(k, float64(t), func(k nemb.Knot, t float64) int {
+			if k.At < t {
+				return -1
+			}
+			return 1
+		})
+		return i
+	}
+	from, to := at(p.from+1), at(p.to)
+	if to <= from {
+		return nil
+	}
+	return k[from:to]
+}
+
+// divide divides the energy of a window. before is what part of the window before each key had.
+func (v *byWork) divide(of workWindow, before map[int]float64) (part map[int]float64) {
+	part = map[int]float64{}
+	if of.busy <= 0 {
+		v.rest += of.energy
+	} else {
+		most := max(v.most, of.energy/of.busy)
+		for k, ns := range of.ran {
+			part[k] = ns / of.busy
+			v.energy[k] += of.energy * part[k]
+			v.lo[k] += max(0, of.energy-most*(of.busy-ns))
+			v.hi[k] += min(of.energy, most*ns)
+		}
+	}
+	step := func(k int) {
+		off := (part[k] - before[k]) * v.most * float64(v.curve.Period)
+		v.squares[k] += off * off
+	}
+	for k := range part {
+		step(k)
+	}
+	for k := range before {
+		if _, both := part[k]; !both {
+			step(k)
+		}
+	}
+	return part
+}

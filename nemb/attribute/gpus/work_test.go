@@ -1,0 +1,116 @@
+package gpus
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"cg/checkpoint"
+	"cg/nemb"
+)
+
+// Three kernels of different power run one after the other, each for two seconds: each has what the counter shows of
+// its time, within 5 %.
+func TestByWorkOfPhases(t *testing.T) {
+	const idle = 50.0
+	powers := []float64{100, 300, 40}
+	c := Curve{Knots: []nemb.Knot{{}}, To: 9 * second, Period: 100 * time.Millisecond}
+	w, l, sum := &Work{}, logOf(), 0.0
+	for i := range 90 {
+		watts := idle
+		if k := (i - 20) / 20; i >= 20 && k < 3 {
+			watts += powers[k]
+			w.Add(k, checkpoint.Instant(i)*second/10, checkpoint.Instant(i+1)*second/10)
+		}
+		sum += watts / 10
+		c.Knots = append(c.Knots, nemb.Knot{At: float64(i+1) * 1e8, Joules: sum})
+	}
+	c.Total = nemb.Energy(math.Round(sum * 1e6))
+	for s := 1; s <= 9; s++ {
+		if s > 2 && s <= 8 {
+			l.Add(told(s, []int{mine}, use(mine, 1)), owner)
+		} else {
+			l.Add(told(s, nil), owner)
+		}
+	}
+	d := l.Divide(c, nemb.IdlePower{})
+	parts, rest := d.ByWork(c, w)
+	for k, p := range parts {
+		if want := 2 * powers[k]; math.Abs(p.Energy.Joules()-want) > 0.05*want || p.Lo > want*1e6 || p.Hi < want*1e6 {
+			t.Errorf("kernel %d: %v J in [%v, %v] uJ, want %v J", k, p.Energy.Joules(), p.Lo, p.Hi, want)
+		}
+		if wide := (p.Hi - p.Lo) / float64(p.Energy); wide > 2.2 {
+			t.Errorf("kernel %d: the interval is %v of the energy", k, wide)
+		}
+	}
+	if rest+sumOf(parts) != d.Program || rest.Joules() > 1 {
+		t.Errorf("%v between kernels", rest)
+	}
+}
+
+func sumOf(parts []Part) (e nemb.Energy) {
+	for _, p := range parts {
+		e += p.Energy
+	}
+	return e
+}
+
+// What runs while the counter does not move shares by time, and the interval says that one may have drawn all.
+func TestByWorkSharesByTime(t *testing.T) {
+	w := &Work{}
+	w.Add(0, 2*second, 2*second+second/4)
+	w.Add(1, 2*second+second/4, 3*second)
+	d := logOf(told(1, nil), told(2, nil), told(3, []int{mine}, use(mine, 1)), told(4, nil)).Divide(curve(50, 50, 250, 50), nemb.IdlePower{})
+	parts, rest := d.ByWork(curve(50, 50, 250, 50), w)
+	if parts[0].Energy != 50e6 || parts[1].Energy != 150e6 || rest != 0 {
+		t.Errorf("%+v, %v", parts, rest)
+	}
+}
+
+// However much runs: a Work keeps a bounded number of portions, and all of the time.
+func TestWorkIsBounded(t *testing.T) {
+	w := &Work{Longest: 100}
+	const n = 5000
+	for i := range n {
+		w.Add(i%3, checkpoint.Instant(i)*second, checkpoint.Instant(i)*second+second/2)
+	}
+	sums := map[int]float64{}
+	w.between(0, 2*n*1e9, sums)
+	if w.n > 100 || math.Abs(sums[0]+sums[1]+sums[2]-n*0.5e9) > 1 {
+		t.Errorf("%d portions, %v", w.n, sums)
+	}
+}
+
+// Whatever ran: the parts and the rest are the program's energy, and each lies in its interval.
+func FuzzByWork(f *testing.F) {
+	f.Add(uint64(1), uint8(3))
+	f.Fuzz(func(t *testing.T, seed uint64, n uint8) {
+		random := rand.New(rand.NewPCG(seed, 5))
+		w, l := &Work{}, logOf()
+		var watts []float64
+		for s := range 8 {
+			watts = append(watts, random.Float64()*300)
+			if random.IntN(3) == 0 {
+				l.Add(told(s+1, []int{mine, others}, use(mine, random.Float64()), use(others, random.Float64())), owner)
+			} else {
+				l.Add(told(s+1, nil), owner)
+			}
+		}
+		for range n {
+			from := checkpoint.Instant(random.Int64N(int64(9 * second)))
+			w.Add(random.IntN(4), from, from+checkpoint.Instant(random.Int64N(int64(second))))
+		}
+		c := curve(watts...)
+		d := l.Divide(c, nemb.IdlePower{})
+		parts, rest := d.ByWork(c, w)
+		if rest+sumOf(parts) != d.Program {
+			t.Fatalf("%v and %v, want %v", parts, rest, d.Program)
+		}
+		for _, p := range parts {
+			if e := float64(p.Energy); !(0 <= p.Lo && p.Lo <= e && e <= p.Hi) || math.IsNaN(p.Hi) {
+				t.Fatalf("%+v", p)
+			}
+		}
+	})
+}

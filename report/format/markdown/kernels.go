@@ -1,0 +1,38 @@
+package markdown
+
+import (
+	"strings"
+
+	"cg/report"
+	"cg/report/figures"
+	"cg/report/format"
+)
+
+// kernels shows what ran on GPUs, and which functions launched it.
+func (m *page) kernels(r *report.Run, o format.Options, mark string) {
+	if r.GPUs == nil || len(r.GPUs.Kernels) == 0 {
+		return
+	}
+	m.head("kernel", "runs", "energy", "interval", "power", "time", "launched by")
+	for _, k := range r.GPUs.Kernels[:o.Rows(len(r.GPUs.Kernels))] {
+		m.row(name(k.Name), figures.Count(k.Runs), mark+figures.Energy(k.EnergyJ),
+			figures.Interval(k.EnergyLoJ, k.EnergyHiJ), figures.Watts(k.AvgPowerW), figures.Seconds(k.TimeS),
+			escape.Replace(strings.Join(k.LaunchedBy, ", ")))
+	}
+	m.more(len(r.GPUs.Kernels) - o.Rows(len(r.GPUs.Kernels)))
+	m.head("function, on GPUs", "launches", "self", "interval", "inclusive", "time")
+	for _, f := range r.GPUs.Functions[:o.Rows(len(r.GPUs.Functions))] {
+		m.row(name(f.Name), figures.Count(f.Launches), mark+figures.Energy(f.Self.EnergyJ),
+			figures.Interval(f.Self.EnergyLoJ, f.Self.EnergyHiJ), mark+figures.Energy(f.Inclusive.EnergyJ),
+			figures.Seconds(f.SelfTimeS))
+	}
+	m.more(len(r.GPUs.Functions) - o.Rows(len(r.GPUs.Functions)))
+}
+
+// more ends a table of which n rows are not shown.
+func (m *page) more(n int) {
+	if n > 0 {
+		m.line("\nand %d more", n)
+	}
+	m.line("")
+}
