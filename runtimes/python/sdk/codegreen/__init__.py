@@ -13,7 +13,7 @@ from ._session import Session
 from ._task import task
 
 __version__ = "0.1.0"
-__all__ = ["Session", "TaskResult", "task", "annotate_request", "dropped_annotations", "checkpoint",
+__all__ = ["Session", "TaskResult", "task", "jouleit", "annotate_request", "dropped_annotations", "checkpoint",
            "measure_checkpoint", "CounterEvent", "CounterEventStream"]
 
 
@@ -33,11 +33,20 @@ def measure_checkpoint(checkpoint_id, checkpoint_type, name, line_number, contex
     measure_checkpoint(checkpoint_id, checkpoint_type, name, line_number, context)
 
 
+def load_ipython_extension(ipython):
+    """%load_ext codegreen: the magic %%joules."""
+    from ._ipython import load
+    load(ipython)
+
+
 def __getattr__(name):
     # Sessions do without what requests and streams of events need.
     if name in ("annotate_request", "dropped_annotations"):
         from . import _requests
         return getattr(_requests, name)
+    if name == "jouleit":
+        from ._jouleit import jouleit
+        return jouleit
     if name in ("CounterEvent", "CounterEventStream"):
         from . import event_counters
         return getattr(event_counters, name)

@@ -1,16 +1,17 @@
-"""Budgets of energy in pytest (docs/session.md of cg).
+"""Budgets of energy in pytest (docs/budgets.md of cg), and joules in pytest-benchmark (docs/hooks.md).
 
     @pytest.mark.energy_budget("2 J")
     def test_search(): ...
 
     pytest --energy-report energy.json
+    pytest --benchmark-energy
 
 A test fails where the lower end of its interval exceeds the budget. pip install makes
 this a plugin of pytest; elsewhere it is pytest -p codegreen.pytest_plugin.
 """
 import pytest
 
-from . import _current
+from . import _measured
 from ._budget import EXCEEDED, REPEAT, Judged, parse
 from ._spec import BUDGET_RUNS, BUDGET_RUNS_MOST, BUDGET_UNKNOWN as UNKNOWN
 
@@ -25,6 +26,9 @@ def pytest_addoption(parser):
     group.addoption("--energy-runs", metavar="N", type=int, default=BUDGET_RUNS,
                     help="run a test with a budget at most so often, 1 to %d (default: %d)" % (
                         BUDGET_RUNS_MOST, BUDGET_RUNS))
+    group.addoption("--benchmark-energy", action="store_true",
+                    help="measure the rounds of pytest-benchmark's benchmarks: joules of an iteration in extra_info, "
+                         "and at the end of the output")
 
 
 def pytest_configure(config):
@@ -68,6 +72,8 @@ class _Energy:
     def __init__(self, config):
         self.config, self.file = config, config.getoption("--energy-report")
         self.session, self.own, self.told = None, False, []
+        self.rounds = config.getoption("--benchmark-energy")
+        self.benchmarks = []  # (name, words)
         self.beside = hasattr(config, "workerinput")  # of pytest-xdist
 
     def budget_of(self, item):
@@ -90,11 +96,8 @@ class _Energy:
     def measuring(self):
         """The session, which begins with the first test that needs it."""
         if self.session is None:
-            from ._session import Session
-            running = _current.session is not None and _current.session._running
-            self.own = not running
-            self.session = _current.session if running else Session(
-                "pytest", output_file=self.file, save_to_file=self.file is not None).start()
+            self.session, self.own = _measured.session_for(
+                "pytest", output_file=self.file, save_to_file=self.file is not None)
         return self.session
 
     # A test that needs more runs is set up again for each: its fixtures are new.
@@ -121,7 +124,8 @@ class _Energy:
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_call(self, item):
         item._codegreen_task = None
-        if self.beside or getattr(item, "_codegreen", None) is None and self.file is None:
+        benchmark = getattr(item, "funcargs", {}).get("benchmark") if self.rounds and not self.beside else None
+        if self.beside or benchmark is None and getattr(item, "_codegreen", None) is None and self.file is None:
             yield
             return
         session = self.measuring()
@@ -129,11 +133,33 @@ class _Energy:
             yield
             return
         task = item._codegreen_task = session._begin(item.nodeid)
+        rounds = self.rounds_of(benchmark, session, item)
         try:
             yield
         finally:
             from time import monotonic_ns
+            if rounds is not None:
+                rounds.leave()
             session._leave(monotonic_ns(), task)
+        if rounds is not None:
+            self.tell_rounds(benchmark, rounds, item)
+
+    def rounds_of(self, benchmark, session, item):
+        """The rounds of the test's benchmark, None where it has none."""
+        if benchmark is None:
+            return None
+        from ._benchmark import Rounds, can_tell
+        if can_tell(benchmark):
+            return Rounds(benchmark, session, "%s: rounds" % item.nodeid)
+        self.benchmarks.append((item.nodeid, "not measured: codegreen does not know this version of pytest-benchmark"))
+        return None
+
+    def tell_rounds(self, benchmark, rounds, item):
+        from ._benchmark import words
+        figures = rounds.figures()
+        if figures:
+            benchmark.extra_info.update(figures)
+            self.benchmarks.append((item.nodeid, words(figures)))
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item, call):
@@ -148,7 +174,7 @@ class _Energy:
             return
         if report.outcome != "passed":
             return
-        budget.take(*self.measured(item._codegreen_task))
+        budget.take(*_measured.energy(item._codegreen_task))
         if budget.verdict == REPEAT:
             return
         words = budget.words()
@@ -156,16 +182,6 @@ class _Energy:
             report.outcome = "failed"
             report.longrepr = "%s: the energy budget is exceeded: %s" % (item.nodeid, words)
         self.tell(item, report, budget, words)
-
-    @staticmethod
-    def measured(task):
-        """((J, lo, hi) or None, kind): of the program where cg is around it, else of the machine."""
-        from ._report import kind_of
-        e = task._resolved() if task is not None else None
-        if e is None:
-            return None, "unavailable"
-        micro = e.program or (e.total, e.lo, e.hi)
-        return tuple(v / 1e6 for v in micro), kind_of(task._session)
 
     def tell(self, item, report, budget, words):
         properties = [("energy_budget_j", budget.joules), ("energy_verdict", budget.verdict)]
@@ -179,6 +195,10 @@ class _Energy:
         self.told.append((item.nodeid, budget.verdict, words))
 
     def pytest_terminal_summary(self, terminalreporter):
+        if self.benchmarks:
+            terminalreporter.section("energy of benchmarks")
+        for name, words in self.benchmarks:
+            terminalreporter.line("%s: %s" % (name, words))
         if self.told:
             terminalreporter.section("energy budgets")
         for name, verdict, words in self.told:

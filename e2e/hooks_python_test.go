@@ -1,0 +1,185 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// hooksPython is an interpreter with what testdata/hooks/requirements.txt names.
+func hooksPython(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("CG_HOOKS_PYTHON")
+	if path == "" {
+		t.Skip("CG_HOOKS_PYTHON names no interpreter with what testdata/hooks/requirements.txt lists")
+	}
+	return path
+}
+
+// inPython runs a program in a folder of its own; what it says, and the folder.
+func inPython(t *testing.T, interpreter string, args ...string) (said, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if len(args) == 1 { // the text of a program
+		path := filepath.Join(dir, "program.py")
+		if err := os.WriteFile(path, []byte(args[0]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = []string{path}
+	}
+	cmd := exec.Command(interpreter, args...)
+	cmd.Dir, cmd.Env = dir, append(sessionMachine(t), "IPYTHONDIR="+dir, "JUPYTER_RUNTIME_DIR="+dir)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out), dir
+}
+
+const benchmarks = `
+import time
+
+def test_sleep(benchmark):
+    benchmark(time.sleep, 0.02)
+
+def test_rounds(benchmark):
+    assert benchmark.pedantic(lambda: time.sleep(0.02), rounds=10, iterations=2, warmup_rounds=2) is None
+
+def test_without():
+    pass
+`
+
+// pytest --benchmark-energy puts joules of an iteration into pytest-benchmark's JSON.
+func TestPytestBenchmark(t *testing.T) {
+	t.Parallel()
+	interpreter := hooksPython(t)
+	path := filepath.Join(t.TempDir(), "test_benchmarks.py")
+	if err := os.WriteFile(path, []byte(benchmarks), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-m", "pytest", "-p", "no:cacheprovider", "-p", "codegreen.pytest_plugin", "--benchmark-warmup=on", "--benchmark-warmup-iterations=3",
+		"--benchmark-max-time=0.3", "--benchmark-json", "benchmarks.json", path}
+	said, dir := inPython(t, interpreter, append(args, "--benchmark-energy")...)
+	says(t, said, "= energy of benchmarks =", "::test_sleep: ", "::test_rounds: ", " mJ [", " per iteration, measured")
+	read := func(dir string) map[string]map[string]any {
+		b, err := os.ReadFile(filepath.Join(dir, "benchmarks.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file struct {
+			Benchmarks []struct {
+				Name  string
+				Extra map[string]any `json:"extra_info"`
+				Stats struct{ Mean float64 }
+			}
+		}
+		if err := json.Unmarshal(b, &file); err != nil {
+			t.Fatalf("%v\n%s", err, b)
+		}
+		all := map[string]map[string]any{}
+		for _, b := range file.Benchmarks {
+			all[b.Name] = b.Extra
+			b.Extra["mean_s"] = b.Stats.Mean
+		}
+		return all
+	}
+	for name, extra := range read(dir) {
+		joules, lo, hi := extra["energy_j"].(float64), extra["energy_lo_j"].(float64), extra["energy_hi_j"].(float64)
+		want := sdkWatts * extra["mean_s"].(float64) // sessionMachine's package and memory, as sdkMachine's
+		if extra["energy_kind"] != "measured" || lo > joules || joules > hi || joules < 0.7*want || joules > 1.3*want {
+			t.Errorf("%s: %v, want %v J", name, extra, want)
+		}
+	}
+	said, dir = inPython(t, interpreter, args...) // without the flag
+	if strings.Contains(said, "energy") || len(read(dir)) != 2 || read(dir)["test_sleep"]["energy_j"] != nil {
+		t.Errorf("it measured without the flag:\n%s", said)
+	}
+}
+
+const joulesOfStatements = `
+import time
+
+import codegreen
+
+r = codegreen.jouleit("time.sleep(0.02)", "import time; time.sleep(0.1)", number=5, repeat=3)
+assert 0.7 * 23 * r.seconds < r.energy_j < 1.3 * 23 * r.seconds and r.seconds < 0.06, r
+assert r.energy_lo_j <= r.energy_j <= r.energy_hi_j and len(r.runs) == 3 and r.number == 5, r
+assert r.energy_kind == "measured" and float(r) == r.energy_j, r
+print(r)
+calls = []
+r = codegreen.jouleit(lambda: calls.append(time.sleep(0.05)), repeat=1)
+assert 0.2 <= r.number * r.seconds and len(calls) >= r.number, r
+with codegreen.Session("around", output_file="around.json") as s:
+    codegreen.jouleit("n", globals={"n": 1}, number=1, repeat=2)
+assert [t.name for t in s.tasks] == ["jouleit"] * 2 and not any(t.forgotten for t in s.tasks)
+for wrong in ({"number": 0}, {"repeat": 1.5}, {"repeat": True}):
+    try:
+        codegreen.jouleit("pass", **wrong)
+        print("taken", wrong)
+    except ValueError as e:
+        print("refused", e)
+try:
+    codegreen.jouleit("1 / 0", number=3)
+except ZeroDivisionError:
+    print("its error")
+`
+
+// jouleit measures a statement as timeit times it: without its setup, and with its errors.
+func TestJouleit(t *testing.T) {
+	t.Parallel()
+	for _, interpreter := range sessionPythons(t) {
+		said, _ := inPython(t, interpreter, joulesOfStatements)
+		says(t, said, " mJ [", " per loop, measured (mean of 3 runs of 5 loops; ", "its error")
+		if strings.Count(said, "refused jouleit: ") != 3 || strings.Contains(said, "taken") {
+			t.Errorf("%s: %s", interpreter, said)
+		}
+	}
+	said, _ := inPython(t, python(t), example(t, "hooks.md", "python"))
+	says(t, said, " per loop, measured (mean of 5 runs of ")
+}
+
+const notebook = `
+import sys
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+cells = ["%load_ext codegreen", "import time\nn = 3",
+         "%%joules train\ntime.sleep(0.1)\nm = n + 1\nm",
+         "%%joules --no-page\nimport codegreen\nassert m == 4\nlen([1]);",
+         "import codegreen\ns = codegreen.Session('mine', save_to_file=False).start()",
+         "%%joules inside\ntime.sleep(0.05)", "[t.name for t in s.tasks] + [s._running]", "x = s.stop()"]
+nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
+NotebookClient(nb, timeout=120, kernel_name="python3").execute()
+train, bare, inside = (nb.cells[i].outputs for i in (2, 3, 5))
+shown = [o for o in train if o.output_type == "display_data"]
+assert len(shown) == 1 and [o.data["text/plain"] for o in train if o.output_type == "execute_result"] == ["4"], train
+text, page = shown[0].data["text/plain"], shown[0].data["text/html"]
+assert text.startswith("train: ") and " J [" in text and ", measured, in 0." in text, text
+assert "<iframe" in page and "srcdoc=" in page and "&lt;html" in page and ">train: " in page, page[:400]
+assert [o.output_type for o in bare] == ["display_data"] and "iframe" not in bare[0].data["text/html"], bare
+assert [o.data["text/plain"].split(":")[0] for o in inside] == ["inside"] and "iframe" not in inside[0].data["text/html"], inside
+assert nb.cells[6].outputs[0].data["text/plain"] == "['inside', True]", nb.cells[6].outputs
+for cell, want in (("%%joules\n1 / 0", "ZeroDivisionError"), ("%%joules --pages\n1", "unknown option --pages"),
+                   ("%%joules\nimport asyncio\nawait asyncio.sleep(0)", "SyntaxError")):
+    bad = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in (cells[0], cell)])
+    try:
+        NotebookClient(bad, timeout=120, kernel_name="python3").execute()
+        print("no error", cell)
+    except CellExecutionError as e:
+        assert want in str(e), e
+print("held")
+`
+
+// The magic %%joules shows what a cell of a real kernel takes, with cg's page.
+func TestJupyter(t *testing.T) {
+	t.Parallel()
+	said, dir := inPython(t, hooksPython(t), notebook)
+	says(t, said, "held")
+	if left, _ := filepath.Glob(filepath.Join(dir, "codegreen_*")); len(left) > 0 || strings.Contains(said, "no error") {
+		t.Error(left, said)
+	}
+}
