@@ -17,6 +17,7 @@ type threadTimes struct {
 	probe   int32   // the path of what checkpoints cost, 0 for none
 	covered float64 // program time of the threads, ns
 	beyond  float64 // program time outside the threads, as an envelope, ns
+	owing   float64 // of checkpoints of threads that have ended, which is in no thread's time, ns
 }
 
 // threadTime is what is known of a thread's processor time.
@@ -25,6 +26,7 @@ type threadTime struct {
 	cpu    float64 // nanoseconds, at the last sample
 	known  bool    // cpu has been read
 	credit float64 // nanoseconds it was there and is not reported to have used, yet
+	owed   float64 // nanoseconds of its checkpoints that are not in what it is reported to have used, yet
 
 	// Of the open window.
 	ended     bool
@@ -43,6 +45,10 @@ type threadTime struct {
 // late is by how much the kernel's time of a running thread is behind at most:
 // a scheduler tick, 10 ms at 100 Hz, in nanoseconds.
 const late = 10e6
+
+// mostOwing bounds what a thread owes for its checkpoints: where cg has to wait for a processor, it reads the times of
+// threads so late. What costs less than was measured at the start of the program is not owed for ever.
+const mostOwing = 100e6
 
 // read is the processor times that a sample has, by thread.
 func read(s nemb.Sample) map[checkpoint.Thread]float64 {
@@ -71,8 +77,7 @@ func (w *Windows) Killed(s nemb.Sample) func(checkpoint.Thread) bool {
 func (x *threadTimes) close(tree *paths.Tree, s nemb.Sample, perTick, program float64, threads []Thread) (sum float64) {
 	read := read(s)
 	x.now = x.now[:0]
-	guesses := make([]float64, len(threads))
-	guess := 0.0
+	guesses := guesses{of: make([]guess, len(threads))}
 	for i, thread := range threads {
 		t := x.take(thread)
 		now, ok := read[t.id]
@@ -97,8 +102,7 @@ func (x *threadTimes) close(tree *paths.Tree, s nemb.Sample, perTick, program fl
 			// Never read, or last read before the window: it may have used
 			// all the time that it was in its sites.
 			if more := min(t.inside()*perTick, here) - t.used; more > 0 {
-				guesses[i] = more
-				guess += more
+				guesses.add(i, more, x.due(t, perTick)-t.used)
 				t.sitesOnly = t.used == 0
 			}
 		}
@@ -109,18 +113,17 @@ func (x *threadTimes) close(tree *paths.Tree, s nemb.Sample, perTick, program fl
 		sum += t.used
 	}
 	// Guesses share what the program used and no thread is known to have.
-	left := guess
+	left := guesses.most
 	if program > 0 {
-		left = min(guess, max(0, program-sum))
+		left = min(left, max(0, program-sum))
 	}
 	for i, t := range x.now {
-		if guesses[i] > 0 {
-			t.used += guesses[i] * left / guess
-		}
+		t.used += guesses.share(i, left)
 		if t.booked > 0 {
 			t.booked += t.used
 		}
 		t.addIdle(perTick)
+		x.addCheckpoints(t)
 		x.apportion(t, tree, perTick)
 	}
 	return sum + left
@@ -182,6 +185,71 @@ func (t *threadTime) addIdle(perTick float64) {
 	}
 }
 
+// due is the processor time in nanoseconds that a thread has used for its checkpoints and is not reported to have used.
+func (x *threadTimes) due(t *threadTime, perTick float64) float64 {
+	due := t.owed
+	for i, p := range t.parts {
+		if x.probe != 0 && p.Node == x.probe {
+			due += t.ticks(i) * perTick
+		}
+	}
+	return due
+}
+
+// guess is what a thread may have used that nobody has read, and what of it its checkpoints did use, in nanoseconds.
+type guess struct{ most, due float64 }
+
+// guesses are those of the threads of a window.
+type guesses struct {
+	of        []guess
+	most, due float64 // of all
+}
+
+func (g *guesses) add(i int, most, due float64) {
+	due = min(most, max(0, due))
+	g.of[i] = guess{most, due}
+	g.most += most
+	g.due += due
+}
+
+// share is what a thread gets of what all of these used together: a thread that had many events has run.
+func (g *guesses) share(i int, all float64) float64 {
+	of := g.of[i]
+	if all <= g.due || g.most <= g.due {
+		return all * ratio(of.due, g.due)
+	}
+	return of.due + (of.most-of.due)*(all-g.due)/(g.most-g.due)
+}
+
+func ratio(part, all float64) float64 {
+	if all <= 0 {
+		return 0
+	}
+	return part / all
+}
+
+// pay takes what threads that have ended owe for their checkpoints from what no thread is known to have used, as if one
+// more thread had used it. It returns how much.
+func (x *threadTimes) pay(outside float64) float64 {
+	paid := min(x.owing, outside)
+	if paid <= 0 {
+		return 0
+	}
+	x.owing -= paid
+	x.covered += paid
+	x.beyond -= paid
+	x.now = append(x.now, &threadTime{used: paid, parts: []paths.Part{{Node: x.probe}}, shares: []float64{1}})
+	return paid
+}
+
+// addCheckpoints gives a thread that owes for its checkpoints a part for them.
+func (x *threadTimes) addCheckpoints(t *threadTime) {
+	of := func(p paths.Part) bool { return p.Node == x.probe }
+	if t.owed > 0 && t.used > 0 && x.probe != 0 && !slices.ContainsFunc(t.parts, of) {
+		t.parts = append(slices.Clip(t.parts), paths.Part{Node: x.probe})
+	}
+}
+
 // rate is the processor time of a site, and the time that its threads were in
 // it, in nanoseconds.
 type rate struct{ cpu, wall float64 }
@@ -212,13 +280,21 @@ func (x *threadTimes) apportion(t *threadTime, tree *paths.Tree, perTick float64
 		}
 		t.shares = append(t.shares, share)
 	}
-	// Checkpoints wait for nothing: their time is processor time.
+	// Checkpoints wait for nothing: their time is processor time. Of a thread that has a processor now and then
+	// the kernel may report it with a later window.
 	runtime := 0.0
+	if checkpoints >= 0 {
+		t.owed += t.ticks(checkpoints) * perTick
+	}
 	if checkpoints >= 0 && t.used > 0 {
 		if runtime = 1; sum > 0 {
-			runtime = min(1, float64(t.parts[checkpoints].Ticks)*perTick/t.used)
+			runtime = min(1, t.owed/t.used)
 		}
 		t.shares[checkpoints] = runtime
+	}
+	t.owed = min(mostOwing, max(0, t.owed-t.used*runtime))
+	if t.ended {
+		x.owing += t.owed
 	}
 	for i := range t.parts {
 		if i != checkpoints && sum > 0 {

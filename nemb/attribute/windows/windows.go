@@ -112,7 +112,7 @@ type Window struct {
 	Spent      []float64   // the program's energy, per domain, in microjoules
 	Machine    float64     // the program's part of Wall, by processor time (see machineTime), in microseconds
 	Moved      []bool      // whether the counter of each domain moved
-	Threads    []Use       // in the order in which they were given
+	Threads    []Use       // in the order in which they were given, and behind them what is no thread's
 	Claimed    []Claimed   // of windows that are over
 }
 
@@ -209,7 +209,9 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 	}
 	inThreads := w.threads.close(w.tree, s, out.PerTick, max(0, used.program-background), threads)
 	used.outside = w.threads.outside(nanos(s.Usage.Program-w.first.Usage.Program), inThreads+background)
-	out.Weight = inThreads + used.outside + background
+	paid := w.threads.pay(used.outside)
+	used.outside -= paid
+	out.Weight = inThreads + paid + used.outside + background
 	w.arrears.paid, w.arrears.late = w.arrears.paid[:0], 0
 	if w.modelled && used.program > 0 {
 		w.arrears.close(used.program, out.Weight, w.threads.now)

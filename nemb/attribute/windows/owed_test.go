@@ -1,0 +1,80 @@
+package windows
+
+import (
+	"testing"
+	"time"
+
+	"cg/checkpoint"
+	"cg/nemb"
+	"cg/nemb/account"
+	"cg/nemb/attribute/paths"
+)
+
+// What a thread's checkpoints took and it is not reported to have used is theirs in a later window of the thread; when
+// it has ended, of what no thread is known to have used.
+func TestCheckpointsAreOwed(t *testing.T) {
+	tree := paths.NewTree()
+	f, probe := tree.Path(paths.Root, 1, 0), tree.Path(paths.Root, checkpoint.OwnSite, 0)
+	w := New([]nemb.Domain{counter}, 2, tree)
+	w.Probe(probe)
+	w.Begin(sample(0, 0, account.Usage{}))
+	ended := false
+	step := func(at int64, energy nemb.Energy, program, cpu time.Duration, parts ...paths.Part) {
+		u := account.Usage{Program: program}
+		var threads []Thread
+		if parts != nil {
+			u.Threads = []account.ThreadUsage{{Thread: id(1), CPU: cpu}}
+			threads = []Thread{{ID: id(1), Parts: parts, Ended: ended}}
+		}
+		w.Close(sample(at*ms, energy, u), false, threads)
+	}
+	check := func(when string, functions, checkpoints, outside time.Duration) {
+		t.Helper()
+		if got := w.Times[f].CPU; !near(got, nanos(functions)) {
+			t.Errorf("%s: the function used %v, want %v", when, time.Duration(got), functions)
+		}
+		if got := w.Times[probe].CPU; !near(got, nanos(checkpoints)) {
+			t.Errorf("%s: checkpoints took %v, want %v", when, time.Duration(got), checkpoints)
+		}
+		if got := w.Domains[0].Paths[paths.Root]; !near(got, float64(outside.Microseconds())) {
+			t.Errorf("%s: outside are %g uJ, want %d", when, got, outside.Microseconds())
+		}
+	}
+	part := func(n int32, ticks int64) paths.Part { return paths.Part{Node: n, Ticks: uint64(ticks)} }
+	const µs = time.Microsecond // of which each has a microjoule
+	step(10, 1000, 1000*µs, 1000*µs, part(f, 6*ms), part(probe, 4*ms))
+	check("reported late", 0, 1000*µs, 0)
+	step(20, 6000, 6000*µs, 6000*µs, part(f, 10*ms))
+	check("a window later", 2000*µs, 4000*µs, 0)
+	ended = true
+	step(30, 7000, 7000*µs, 7000*µs, part(f, 6*ms), part(probe, 3*ms))
+	check("it has ended", 2000*µs, 5000*µs, 0)
+	step(40, 12000, 12000*µs, 0)
+	check("after its end", 2000*µs, 7000*µs, 3000*µs)
+	step(50, 13000, 13000*µs, 0)
+	check("nothing is owed twice", 2000*µs, 7000*µs, 4000*µs)
+}
+
+// Of threads that nobody has read, those that had events have run.
+func TestGuesses(t *testing.T) {
+	g := guesses{of: make([]guess, 3)}
+	g.add(0, 10, 4)
+	g.add(1, 10, 20)
+	g.add(2, 10, -1)
+	for _, c := range []struct {
+		all  float64
+		want [3]float64
+	}{
+		{0, [3]float64{}},
+		{7, [3]float64{2, 5, 0}},
+		{14, [3]float64{4, 10, 0}},
+		{22, [3]float64{7, 10, 5}},
+		{30, [3]float64{10, 10, 10}},
+	} {
+		for i, want := range c.want {
+			if got := g.share(i, c.all); !near(got, want) {
+				t.Errorf("of %g thread %d gets %g, want %g", c.all, i, got, want)
+			}
+		}
+	}
+}
