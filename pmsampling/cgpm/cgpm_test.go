@@ -138,7 +138,7 @@ func TestDamagedAnywhere(t *testing.T) {
 }
 
 func block(kind, content string) string {
-	b := binary.LittleEndian.AppendUint32([]byte(kind), crc32.Checksum([]byte(content), table))
+	b := binary.LittleEndian.AppendUint32([]byte(kind), crc32.Checksum([]byte(content), castagnoli()))
 	return string(binary.LittleEndian.AppendUint64(b, uint64(len(content)))) + content
 }
 

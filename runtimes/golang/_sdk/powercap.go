@@ -188,7 +188,7 @@ func findPowercap(root string) (found foundPowercap) {
 func zoneFolders(folder string) (paths []string, err error) {
 	entries, err := os.ReadDir(folder)
 	for _, e := range entries {
-		if zoneFolder.MatchString(e.Name()) {
+		if zoneFolder().MatchString(e.Name()) {
 			paths = append(paths, filepath.Join(folder, e.Name()))
 		}
 	}

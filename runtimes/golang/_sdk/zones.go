@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // zone is a folder of powercap. wrap is what its counter wraps at in uJ, 0 where it
@@ -30,18 +31,23 @@ type zone struct {
 }
 
 var (
-	zoneFolder = regexp.MustCompile(`^([a-z][a-z0-9-]*)((?::[0-9]+)+)$`)
-	dieName    = regexp.MustCompile(`^(package-[0-9]+)-die-[0-9]+$`)
-	memoryName = regexp.MustCompile(`^dram(-[0-9]+)?$`)
-	systemName = regexp.MustCompile(`^psys(-[0-9]+)?$`)
+	zoneFolder = later(`^([a-z][a-z0-9-]*)((?::[0-9]+)+)$`)
+	dieName    = later(`^(package-[0-9]+)-die-[0-9]+$`)
+	memoryName = later(`^dram(-[0-9]+)?$`)
+	systemName = later(`^psys(-[0-9]+)?$`)
 )
+
+// later compiles an expression when it is used first: a program that begins pays nothing for it.
+func later(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
 
 // readZone reads the files that say what a zone is; nil for one of power limits only.
 func readZone(path string) (*zone, error) {
 	if _, err := os.Stat(filepath.Join(path, "energy_uj")); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	m := zoneFolder.FindStringSubmatch(filepath.Base(path))
+	m := zoneFolder().FindStringSubmatch(filepath.Base(path))
 	z := &zone{driver: m[1], path: path}
 	for n := range strings.SplitSeq(m[2][1:], ":") {
 		v, _ := strconv.Atoi(n)
@@ -69,9 +75,9 @@ func (z *zone) kind() string {
 	switch {
 	case strings.HasPrefix(z.name, "package-"):
 		return "cpu_package"
-	case memoryName.MatchString(z.name):
+	case memoryName().MatchString(z.name):
 		return "dram"
-	case systemName.MatchString(z.name):
+	case systemName().MatchString(z.name):
 		return "psys"
 	}
 	return ""
@@ -199,7 +205,7 @@ func arranged(zones []*zone) []*zone {
 // before when this one read value: some Threadripper do, and the sum would count it
 // twice. again reads the other's once more.
 func (z *zone) shows(o *zone, value, before uint64, again func() (uint64, error)) bool {
-	die, other := dieName.FindStringSubmatch(z.id), dieName.FindStringSubmatch(o.id)
+	die, other := dieName().FindStringSubmatch(z.id), dieName().FindStringSubmatch(o.id)
 	if die == nil || other == nil || die[1] != other[1] || before > value {
 		return false
 	}
