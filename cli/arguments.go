@@ -12,6 +12,7 @@ import (
 	"cg/languages"
 	"cg/near"
 	"cg/report/format"
+	"cg/sweep"
 )
 
 // arrange puts the flags of a command in front of its arguments, where the
@@ -63,14 +64,12 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 			rest = append(rest, in[k+1:]...)
 			k = len(in)
 		case isFlag(command.Flags, a):
-			flags = append(flags, a)
-			if takesValue(command.Flags, a) {
-				if k++; k == len(in) {
-					return nil, fail(statusUsage, "%s: %s needs a value (see cg %[1]s --help)",
-						strings.Join(append([]string{args[at]}, words...), " "), a)
-				}
-				flags = append(flags, in[k])
+			value, n, missing := valueOf(command.Flags, a, in[k+1:])
+			if missing {
+				return nil, fail(statusUsage, "%s: %s needs a value (see cg %[1]s --help)",
+					strings.Join(append([]string{args[at]}, words...), " "), a)
 			}
+			flags, k = append(append(flags, a), value...), k+n
 		case len(words)+len(rest) == 0 && command.Command(a) != nil:
 			words, command = append(words, a), command.Command(a)
 		case target && strings.HasSuffix(command.ArgsUsage, "[ARGS...]"):
@@ -240,6 +239,33 @@ func takesValue(flags []cli.Flag, a string) bool {
 		}
 	}
 	return false
+}
+
+// pairSeparator stands between the two words of a flag that takes two.
+const pairSeparator = " "
+
+// valueOf is the value of a flag among the arguments behind it, none where it takes none, and of how many arguments.
+func valueOf(flags []cli.Flag, a string, behind []string) (value []string, n int, missing bool) {
+	switch {
+	case !takesValue(flags, a):
+		return nil, 0, false
+	case len(behind) == 0:
+		return nil, 0, true
+	case len(behind) > 1 && behind[1] != "--" && takesPair(flags, a) && sweep.IsName(behind[0]):
+		return []string{behind[0] + pairSeparator + behind[1]}, 2, false
+	}
+	return behind[:1], 1, false
+}
+
+// takesPair reports whether the flag's value is the next two arguments.
+func takesPair(flags []cli.Flag, a string) bool {
+	return slices.ContainsFunc(flags, func(f cli.Flag) bool {
+		g, is := f.(*cli.GenericFlag)
+		if is {
+			_, is = g.Value.(*pairs)
+		}
+		return is && slices.Contains(f.Names(), flagName(a))
+	})
 }
 
 // language splits the positional arguments of a command into the language and

@@ -343,6 +343,10 @@ func runRank(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if len(s.commands) > 1 {
+		return fail(statusUsage, "--ranks is for one command: -c once, and a value for each parameter")
+	}
+	planned := s.commands[0]
 	account.Prepare()
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
@@ -362,9 +366,9 @@ func runRank(c *cli.Context) error {
 		return err
 	}
 	defer machine.close()
-	command := launcher.Cmd{Args: s.argvs[0], Pty: launcher.Never, Timeout: s.timeout, Env: offered()}
-	if s.stdin != "" {
-		if command.Stdin, err = os.Open(s.stdin); err != nil {
+	command := launcher.Cmd{Args: planned.argv, Pty: launcher.Never, Timeout: s.timeout, Env: offered()}
+	if planned.stdin != "" {
+		if command.Stdin, err = os.Open(planned.stdin); err != nil {
 			return fail(statusUsage, "--stdin: %w", err)
 		}
 		defer command.Stdin.Close()
@@ -372,7 +376,7 @@ func runRank(c *cli.Context) error {
 	conditions, done := runConditions(machine, s.interval)
 	defer done()
 	conditions.Noise, conditions.Share = s.noise, rank.share()
-	r, err := experiment.Plain{Conditions: conditions, Command: command, Name: strings.Join(s.argvs[0], " ")}.Run()
+	r, err := experiment.Plain{Conditions: conditions, Command: command, Name: strings.Join(planned.argv, " ")}.Run()
 	if err != nil {
 		return refused(err)
 	}

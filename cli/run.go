@@ -11,11 +11,11 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/google/shlex"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
@@ -45,6 +45,11 @@ once, in an order that changes.
 The first energy shown is the command's share of the machine's, by processor
 time. The interval is that of the mean (bootstrap, 95 %). No measured run is left
 out, but one that is cut short because cg is asked to end.
+
+-L NAME 1,2,4 and -P NAME 1..10 run CMD with each value, or each combination of
+several parameters' values, in place of {NAME}: cg run -P size 1..4096*4 -- ./sort
+{size}. It tells how the energy grows: a power law with an interval of the
+exponent, and which of n, n log n, n^2 and others the runs speak for.
 
 --per PATTERN, once or several times, tells joules for a unit of work, such as a
 token or a request, whose count stands in the command's output:
@@ -94,7 +99,7 @@ run, or is not found; 2 usage.`,
 				sensorNames() + "); default: all that measure, else the estimate"},
 			ranksFlag(),
 			sysrootFlag(),
-		}, append(noiseFlags(), footprintFlags()...)...),
+		}, slices.Concat(parameterFlags(), noiseFlags(), footprintFlags())...),
 		Action: func(c *cli.Context) error {
 			if c.String("ranks") != "" {
 				if _, err := footprintRates(c); err != nil {
@@ -109,15 +114,13 @@ run, or is not found; 2 usage.`,
 
 // series is what cg run does, said by its flags.
 type series struct {
-	argvs         [][]string
+	commands      []planned
+	draw          *rand.Rand // orders the rounds
 	repeat        int
 	warmup        int
-	prepare       string
-	validate      string
 	cores         string
 	coolDown      coolDown
 	begun         bool // a run was measured before
-	stdin         string
 	timeout       time.Duration
 	budget        *float64
 	ignoreFailure bool
@@ -269,40 +272,13 @@ func least(s *repeated.Statistic) string {
 
 func seriesOptions(c *cli.Context) (*series, error) {
 	s := &series{
-		repeat: c.Int("repeat"), warmup: c.Int("warmup"), prepare: c.String("prepare"),
-		validate: c.String("validate"), cores: c.String("cores"), stdin: c.String("stdin"),
+		repeat: c.Int("repeat"), warmup: c.Int("warmup"), cores: c.String("cores"),
 		ignoreFailure: c.Bool("ignore-failure"), showOutput: c.Bool("show-output"),
 		includeWarmup: c.Bool("include-warmup"),
 		progress:      showsProgress(),
 	}
-	lines := textsOf(c, "command")
-	switch args := c.Args().Slice(); {
-	case len(lines) > 0 && len(args) > 0:
-		return nil, fail(statusUsage, "-c LINE and CMD do not go together: name the command one way")
-	case len(args) > 0:
-		if given(c, "shell") {
-			return nil, fail(statusUsage, "--shell is for -c LINE; CMD runs as it stands")
-		}
-		s.argvs = [][]string{args}
-	case len(lines) == 0:
-		return nil, fail(statusUsage, "no command: cg run -- CMD [ARGS...]")
-	}
-	for _, line := range lines {
-		var argv []string
-		switch shell := c.String("shell"); shell {
-		case "sh":
-			argv = []string{"sh", "-c", line}
-		case "none":
-			words, err := shlex.Split(line)
-			if err != nil || len(words) == 0 {
-				return nil,
-					fail(statusUsage, "-c %q: not a command line: quotes must be closed, and something named", line)
-			}
-			argv = words
-		default:
-			return nil, fail(statusUsage, "--shell: %q is not known: use sh or none", shell)
-		}
-		s.argvs = append(s.argvs, argv)
+	if err := s.plan(c); err != nil {
+		return nil, err
 	}
 	if s.repeat < 1 {
 		return nil, fail(statusUsage, "-n: %d runs cannot be measured: use 1 or more", s.repeat)
@@ -344,48 +320,53 @@ func seriesOptions(c *cli.Context) (*series, error) {
 
 // inputIsThere refuses an input that cannot be opened.
 func (s *series) inputIsThere() error {
-	if s.stdin == "" {
-		return nil
+	for _, k := range s.commands {
+		if k.stdin == "" {
+			continue
+		}
+		f, err := os.Open(k.stdin)
+		if err != nil {
+			return fail(statusUsage, "--stdin: %w", err)
+		}
+		f.Close()
 	}
-	f, err := os.Open(s.stdin)
-	if err != nil {
-		return fail(statusUsage, "--stdin: %w", err)
-	}
-	return f.Close()
+	return nil
 }
 
 // run runs every round. A run during which cg is asked to end is cut short: it is left out, but where
 // there is no other. The result is nil if nothing was measured; an error is why it stopped before the end.
 func (s *series) run(ctx context.Context) (*repeated.Result, error) {
-	result := &repeated.Result{Commands: make([]repeated.Command, len(s.argvs)), Warnings: []report.Warning{}}
-	for i, argv := range s.argvs {
-		result.Commands[i] = repeated.Command{Argv: argv, BudgetJ: s.budget, Measurements: []repeated.Measurement{},
-			Units: s.units()}
+	result := &repeated.Result{Commands: make([]repeated.Command, len(s.commands)), Warnings: []report.Warning{}}
+	for i, k := range s.commands {
+		result.Commands[i] = repeated.Command{Argv: k.argv, Template: k.template, Parameters: k.at, BudgetJ: s.budget,
+			Measurements: []repeated.Measurement{},
+			Units:        s.units()}
 	}
 	var stopped error
 	measured := false
 rounds:
 	for round := range s.warmup + s.repeat {
-		order := rand.Perm(len(s.argvs))
+		order := s.draw.Perm(len(s.commands))
 		for k, i := range order {
+			argv := s.commands[i].argv
 			s.begun = measured
 			s.say("round %d of %d, command %d of %d", round+1, s.warmup+s.repeat, k+1, len(order))
-			run, err := s.once(ctx, s.argvs[i])
+			run, err := s.once(ctx, s.commands[i])
 			if err != nil {
 				stopped = err
 				break rounds
 			}
-			counts, err := s.counts(ctx, s.argvs[i], run)
+			counts, err := s.counts(ctx, argv, run)
 			if measured && ctx.Err() != nil {
 				s.say("")
-				warnf("the run of %s was cut short, and is not among the figures", strings.Join(s.argvs[i], " "))
+				warnf("the run of %s was cut short, and is not among the figures", strings.Join(argv, " "))
 			} else if result.AddCounted(i, round, round < s.warmup, run, counts); err != nil {
 				stopped, measured = err, true
 				break rounds
 			}
 			measured = true
 			if status := run.Process.ExitStatus; status != 0 && (!s.ignoreFailure || ctx.Err() != nil) {
-				stopped = s.failed(s.argvs[i], run)
+				stopped = s.failed(argv, run)
 				var f *failure
 				if ctx.Err() != nil && errors.As(stopped, &f) {
 					f.signal = interrupted(ctx)
@@ -442,8 +423,9 @@ func (s *series) failed(argv []string, run *report.Run) error {
 }
 
 // once measures one run of a command.
-func (s *series) once(ctx context.Context, argv []string) (*report.Run, error) {
-	if err := aside(ctx, "prepare", s.prepare); err != nil {
+func (s *series) once(ctx context.Context, k planned) (*report.Run, error) {
+	argv := k.argv
+	if err := aside(ctx, "prepare", k.prepare); err != nil {
 		return nil, err
 	}
 	if s.begun { // behind --prepare, which may heat the machine
@@ -456,7 +438,7 @@ func (s *series) once(ctx context.Context, argv []string) (*report.Run, error) {
 	if err := restrict(&command, s.cores); err != nil {
 		return nil, err
 	}
-	in, err := os.Open(orNull(s.stdin))
+	in, err := os.Open(orNull(k.stdin))
 	if err != nil {
 		return nil, fail(statusUsage, "--stdin: %w", err)
 	}
@@ -502,7 +484,7 @@ func (s *series) once(ctx context.Context, argv []string) (*report.Run, error) {
 	}
 	r.Close()
 	if status := r.Run.Process.ExitStatus; status == 0 {
-		if err := aside(ctx, "validate", s.validate); err != nil && (!s.ignoreFailure || ctx.Err() != nil) {
+		if err := aside(ctx, "validate", k.validate); err != nil && (!s.ignoreFailure || ctx.Err() != nil) {
 			return nil, err
 		}
 	}

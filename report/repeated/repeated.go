@@ -25,6 +25,8 @@ type Result struct {
 	Commands []Command        `json:"commands,omitempty"`
 	Warnings []report.Warning `json:"warnings"`
 	Baseline *report.Baseline `json:"baseline,omitempty"`
+	// Growth is how energies grow with the parameters of commands.
+	Growth []Growth `json:"growth,omitempty"`
 	// MachineState is what the machine was like before the first run and after the last.
 	MachineState *report.MachineState `json:"machine_state,omitempty"`
 }
@@ -33,9 +35,13 @@ type Result struct {
 // and intervals are over all measurements but those of the warm-up, unless that
 // is included; nothing else is left out.
 type Command struct {
-	Argv    []string       `json:"command"`
-	Backend report.Backend `json:"backend"`
-	Runs    Runs           `json:"runs"`
+	Argv []string `json:"command"`
+	// Parameters are the values of the parameters of cg run -L and -P, Template the command with their names in
+	// braces, where it has some.
+	Parameters map[string]string `json:"parameters,omitempty"`
+	Template   []string          `json:"template,omitempty"`
+	Backend    report.Backend    `json:"backend"`
+	Runs       Runs              `json:"runs"`
 	// EnergyJ is the machine's energy while the command ran, ProgramEnergyJ the
 	// command's share of it.
 	EnergyJ        *Statistic         `json:"energy_j"`
@@ -347,6 +353,7 @@ func (r *Result) Compare() {
 		}
 	}
 	if len(r.Commands) > 0 {
+		r.grow()
 		r.Command = r.Commands[0]
 	}
 	if len(r.Commands) == 1 {

@@ -195,6 +195,10 @@ func writeRepeated(w io.Writer, r *repeated.Result, _ format.Options) error {
 	c := csv.NewWriter(w)
 	columns := []string{"command", "round", "warmup", "program_energy_j", "energy_j", "energy_kind", "duration_s",
 		"cpu_s", "power_w", "exit_status", "timed_out"}
+	parameters := r.ParameterNames()
+	for _, name := range parameters {
+		columns = append(columns, cell("parameter_"+name))
+	}
 	units := r.UnitNames()
 	for _, u := range units {
 		columns = append(columns, cell("count."+u), cell("program_energy_j_per."+u))
@@ -205,6 +209,9 @@ func writeRepeated(w io.Writer, r *repeated.Result, _ format.Options) error {
 			row := []string{cell(command.Line()), cell(m.Round), cell(m.Warmup), cell(m.ProgramEnergyJ),
 				cell(m.EnergyJ), cell(string(command.Backend.Kind)),
 				cell(m.DurationS), cell(m.CPUS), cell(m.PowerW), cell(m.ExitStatus), cell(m.TimedOut)}
+			for _, name := range parameters {
+				row = append(row, cell(command.Parameters[name]))
+			}
 			for _, u := range units {
 				count, each := (*float64)(nil), (*float64)(nil)
 				if n, is := m.Counts[u]; is && n > 0 {

@@ -43,7 +43,9 @@ var repeatedBody = frame.New(`<main>
 {{range .Functions}}<tr>{{range .}}<td>{{.}}</td>{{end}}</tr>
 {{end}}</tbody>
 </table>
-{{end}}{{range .Footprints}}<p>{{.}}</p>
+{{end}}{{range .Growth}}<h2>{{.Title}}</h2>
+{{range .Lines}}<p>{{.}}</p>
+{{end}}{{end}}{{range .Footprints}}<p>{{.}}</p>
 {{end}}<p>Filled dots are runs that count, hollow ones warmed up; the line is the mean, the band its interval.</p>
 {{range .Warnings}}<p><b>{{.Slug}}</b> {{.Message}}</p>
 {{end}}</main>`)
@@ -102,7 +104,7 @@ func writeRepeated(w io.Writer, r *repeated.Result, _ format.Options) error {
 			"Title": shown.Line(title), "Where": shown.Line(strings.Join(where, " · ")),
 			"Picture": template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(svg.Bytes())),
 			"Rows":    rows, "Warnings": warnings, "Functions": repeatedFunctions(r),
-			"Footprints": repeatedFootprints(r), "Units": unitRows(r),
+			"Footprints": repeatedFootprints(r), "Units": unitRows(r), "Growth": growthOf(r),
 		}})
 }
 
@@ -119,6 +121,23 @@ func repeatedFootprints(r *repeated.Result) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// grown is how a cost grows, in words.
+type grown struct {
+	Title string
+	Lines []string
+}
+
+func growthOf(r *repeated.Result) (all []grown) {
+	for _, g := range r.Growth {
+		of := grown{Title: shown.Line(g.Title())}
+		for _, line := range g.Lines() {
+			of.Lines = append(of.Lines, shown.Line(line[0]+": "+line[1]))
+		}
+		all = append(all, of)
+	}
+	return all
 }
 
 // unitRows are what units of the commands' work take.

@@ -36,6 +36,9 @@ func writeRepeated(w io.Writer, r *repeated.Result, _ format.Options) error {
 			mean(c.PowerW, func(v float64) string { return mark + figures.Watts(&v) }),
 			fmt.Sprint(c.Runs.MeasurementRuns), change)
 	}
+	for _, g := range r.Growth {
+		m.line("\n%s: %s", name(g.Title()), escape.Replace(g.Sentence()))
+	}
 	for _, c := range r.All() {
 		m.footprint(c.Footprint, c.Mark())
 		m.units(c)

@@ -29,11 +29,13 @@ const (
 )
 
 func heightOf(r *repeated.Result) vg.Length {
-	return vg.Length(2*pictureMargin + len(r.All())*(seriesTop+seriesHeight))
+	return vg.Length(2*pictureMargin + len(drawnGrowth(r))*(growthTop+growthHeight) +
+		len(drawnSeries(r))*(seriesTop+seriesHeight))
 }
 
 // repeated draws of each run the command's energy (the processor time, where no energy
-// is known) and the machine's power, with the mean and its interval; commands have one scale.
+// is known) and the machine's power, with the mean and its interval; commands have one scale. Costs by a parameter
+// stand above.
 func (on canvas) repeated(w io.Writer, r *repeated.Result, _ format.Options) error {
 	canvas := on(pictureWidth, heightOf(r))
 	c := draw.New(canvas)
@@ -51,7 +53,11 @@ func (on canvas) repeated(w io.Writer, r *repeated.Result, _ format.Options) err
 			}
 		}
 	}
-	for k, command := range r.All() {
+	top, err := growth(c, r, height, top)
+	if err != nil {
+		return err
+	}
+	for k, command := range drawnSeries(r) {
 		label(c, lettering("Sans", 12, ink), pictureMargin, top, shorten(clean(command.Line()), 110))
 		label(c, lettering("Sans", 9, soft), pictureMargin, top-16, clean(summary(command)))
 		below := top - seriesTop
@@ -71,7 +77,7 @@ func (on canvas) repeated(w io.Writer, r *repeated.Result, _ format.Options) err
 		}
 		top -= seriesTop + seriesHeight
 	}
-	_, err := canvas.WriteTo(w)
+	_, err = canvas.WriteTo(w)
 	return err
 }
 

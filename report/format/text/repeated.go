@@ -17,10 +17,14 @@ import (
 // writeRepeated lays out what was measured for people.
 func writeRepeated(w io.Writer, r *repeated.Result, o format.Options) error {
 	p := newPrinter(o.Terminal)
-	for _, c := range r.All() {
-		p.command(c)
+	if r.Swept() {
+		p.swept(r)
+	} else {
+		for _, c := range r.All() {
+			p.command(c)
+		}
 	}
-	if len(r.Commands) > 1 {
+	if len(r.Commands) > 1 && !r.Swept() {
 		p.line("%s", p.paint(bold, "Against the first, round by round"))
 		for i, c := range r.Commands[1:] {
 			if a := c.AgainstFirst; a != nil {
@@ -36,6 +40,53 @@ func writeRepeated(w io.Writer, r *repeated.Result, o format.Options) error {
 		p.note(yellow, w.Slug, w.Message)
 	}
 	return p.print(w)
+}
+
+// swept shows commands with parameters: a row each, and how their energies grow.
+func (p *printer) swept(r *repeated.Result) {
+	all := r.All()
+	p.line("%s  %s", p.paint(bold, "Command"), p.cut(all[0].Line(), p.Width-9))
+	p.line("  %s  %d, %s each", pad("Commands", 8), len(all), countedRuns(all[0]))
+	p.line("  %s  %s", pad("Source", 8), p.paint(dim, p.cut(all[0].Backend.Name, p.Width-12)))
+	mean := func(s *repeated.Statistic, show func(float64) string) string {
+		if s == nil {
+			return "?"
+		}
+		return show(s.Mean)
+	}
+	type command = repeated.Command
+	joules := func(c command) func(float64) string {
+		return func(v float64) string { return c.Mark() + figures.Joules(v) }
+	}
+	verbose := p.Verbose
+	p.Verbose = true // all rows
+	table(p, "parameters", all, command.Setting, []column[command]{
+		{"program", 0, func(c command) string { return mean(c.ProgramEnergyJ, joules(c)) }},
+		{"interval", 60, func(c command) string { return c.ProgramEnergyJ.Interval(figures.Joules) }},
+		{"machine", 72, func(c command) string { return mean(c.EnergyJ, joules(c)) }},
+		{"time", 0, func(c command) string { return mean(c.DurationS, figures.Seconds) }},
+		{"power", 88, func(c command) string { return mean(c.PowerW, meanWatts) }},
+		{"vs first", 0, func(c command) string {
+			if c.AgainstFirst == nil {
+				return ""
+			}
+			return figures.Change(c.AgainstFirst.Change)
+		}},
+	})
+	p.Verbose = verbose
+	for _, c := range all {
+		if c.BudgetExceeded != nil && *c.BudgetExceeded {
+			p.line("%s: %s", c.Setting(), p.paint(yellow, "the budget is exceeded"))
+		}
+	}
+	p.line("")
+	for _, g := range r.Growth {
+		p.line("%s", p.paint(bold, shown.Line(g.Title())))
+		for _, line := range g.Lines() {
+			p.note(dim, line[0], line[1])
+		}
+		p.line("")
+	}
 }
 
 // command shows what the runs of a command come to.
