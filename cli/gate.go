@@ -28,7 +28,9 @@ import (
 )
 
 func gateCommand() *cli.Command {
+	flags := gateFlags()
 	return &cli.Command{
+		Subcommands: []*cli.Command{gateBisectCommand(flags)}, HideHelpCommand: true,
 		Name:      "gate",
 		Usage:     "check whether a change makes a command cost more energy",
 		ArgsUsage: "CMD [ARGS...]",
@@ -53,53 +55,58 @@ Exit status: 0 pass; 1 regression, or a budget is exceeded; 3 inconclusive (see
 --inconclusive); 2 usage, a revision or a file that is not there; 124 CMD took
 longer than --timeout; 125 no check could be made: a build or CMD failed; 126, 127
 CMD cannot be run, or is not found; 128+n signal n ended cg.`,
-		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "base", Usage: "compare with `REV`, or with a FILE.json of --save"},
-			&cli.StringFlag{Name: "head", Usage: "the revision to check (`REV`); default: the working tree as it is"},
-			&cli.StringFlag{Name: "build", Usage: "build each side: run `LINE` with sh in its folder"},
-			&cli.StringFlag{Name: "save", Usage: "save the measurements of head to `FILE`, for --base"},
-			&cli.StringFlag{Name: "history", Usage: "append what head costs to `FILE`, a line a check, for cg trend"},
-			&cli.StringFlag{Name: "metric",
-				Usage: "compare `WHICH`: energy (the machine's), cpu-energy (the command's share), cpu-time or " +
-					"instructions; default: energy where there is a counter, else cpu-energy; energy/NAME or " +
-					"cpu-energy/NAME for a unit of --per"},
-			perFlag(),
-			&cli.StringFlag{Name: "threshold",
-				Usage: "the smallest change that matters, in `PERCENT`; default: 5, of instructions 0.5"},
-			&cli.IntFlag{Name: "max-pairs", Value: 30, Usage: "stop after `N` pairs"},
-			&cli.StringFlag{Name: "max-time", Usage: "stop after `TIME` (seconds, or such as 10m)"},
-			&cli.IntFlag{Name: "warmup", Aliases: []string{"w"}, Value: 3,
-				Usage: "run each side `N` times before, to warm up and to see how they spread"},
-			&cli.StringFlag{Name: "batch", Value: "1",
-				Usage: "measure `N` runs at once, for a command that is too fast; auto chooses"},
-			&cli.StringFlag{Name: "seed",
-				Usage: "order the pairs by the number `N`, to repeat a check; default: another each time"},
-			&cli.BoolFlag{Name: "functions", Usage: "give each function of CMD a verdict, too"},
-			&cli.Float64Flag{Name: "budget",
-				Usage: "fail if head takes more than `JOULES` (if the lower end of the mean's interval is above)"},
-			&cli.StringFlag{Name: "inconclusive", Value: "warn",
-				Usage: "how to end without a verdict: `fail` (status 1), warn (3) or pass (0)"},
-			&cli.BoolFlag{Name: "allow-different", Usage: "compare with a FILE of another machine, sensor or command"},
-			&cli.StringFlag{Name: "timeout", Aliases: []string{"t"},
-				Usage: "end a run and its children after `TIME` (seconds, or such as 1m30s)"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
-				Usage: "write the result as JSON to `FILE` (- for standard output)"},
-			&cli.BoolFlag{Name: "json", Usage: "print the result as JSON on standard output"},
-			&cli.StringFlag{Name: "export-markdown", Usage: "write a summary to `FILE`"},
-			&cli.StringFlag{Name: "junit", Usage: "write the verdicts as JUnit XML to `FILE`"},
-			&cli.StringFlag{Name: "export-metrics", Usage: "write the figures as OpenMetrics text to `FILE`"},
-			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium",
-				Usage: "sampling `INTERVAL`: low, medium or high (100, 10, 1 ms)"},
-			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" +
-				sensorNames() + "); default: all that measure, else the estimate"},
-			sysrootFlag(),
-		}, languageFlags()...),
+		Flags:  flags,
 		Action: runGate,
 	}
 }
 
+func gateFlags() []cli.Flag {
+	return append([]cli.Flag{
+		&cli.StringFlag{Name: "base", Usage: "compare with `REV`, or with a FILE.json of --save"},
+		&cli.StringFlag{Name: "head", Usage: "the revision to check (`REV`); default: the working tree as it is"},
+		&cli.StringFlag{Name: "build", Usage: "build each side: run `LINE` with sh in its folder"},
+		&cli.StringFlag{Name: "save", Usage: "save the measurements of head to `FILE`, for --base"},
+		&cli.StringFlag{Name: "history", Usage: "append what head costs to `FILE`, a line a check, for cg trend; " +
+			"note:NAME is the git note NAME of the commit"},
+		&cli.StringFlag{Name: "metric",
+			Usage: "compare `WHICH`: energy (the machine's), cpu-energy (the command's share), cpu-time or " +
+				"instructions; default: energy where there is a counter, else cpu-energy; energy/NAME or " +
+				"cpu-energy/NAME for a unit of --per"},
+		perFlag(),
+		&cli.StringFlag{Name: "threshold",
+			Usage: "the smallest change that matters, in `PERCENT`; default: 5, of instructions 0.5"},
+		&cli.IntFlag{Name: "max-pairs", Value: 30, Usage: "stop after `N` pairs"},
+		&cli.StringFlag{Name: "max-time", Usage: "stop after `TIME` (seconds, or such as 10m)"},
+		&cli.IntFlag{Name: "warmup", Aliases: []string{"w"}, Value: 3,
+			Usage: "run each side `N` times before, to warm up and to see how they spread"},
+		&cli.StringFlag{Name: "batch", Value: "1",
+			Usage: "measure `N` runs at once, for a command that is too fast; auto chooses"},
+		&cli.StringFlag{Name: "seed",
+			Usage: "order the pairs by the number `N`, to repeat a check; default: another each time"},
+		&cli.BoolFlag{Name: "functions", Usage: "give each function of CMD a verdict, too"},
+		&cli.Float64Flag{Name: "budget",
+			Usage: "fail if head takes more than `JOULES` (if the lower end of the mean's interval is above)"},
+		&cli.StringFlag{Name: "inconclusive", Value: "warn",
+			Usage: "how to end without a verdict: `fail` (status 1), warn (3) or pass (0)"},
+		&cli.BoolFlag{Name: "allow-different", Usage: "compare with a FILE of another machine, sensor or command"},
+		&cli.StringFlag{Name: "timeout", Aliases: []string{"t"},
+			Usage: "end a run and its children after `TIME` (seconds, or such as 1m30s)"},
+		&cli.StringFlag{Name: "output", Aliases: []string{"o"},
+			Usage: "write the result as JSON to `FILE` (- for standard output)"},
+		&cli.BoolFlag{Name: "json", Usage: "print the result as JSON on standard output"},
+		&cli.StringFlag{Name: "export-markdown", Usage: "write a summary to `FILE`"},
+		&cli.StringFlag{Name: "junit", Usage: "write the verdicts as JUnit XML to `FILE`"},
+		&cli.StringFlag{Name: "export-metrics", Usage: "write the figures as OpenMetrics text to `FILE`"},
+		&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium",
+			Usage: "sampling `INTERVAL`: low, medium or high (100, 10, 1 ms)"},
+		&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" +
+			sensorNames() + "); default: all that measure, else the estimate"},
+		sysrootFlag(),
+	}, languageFlags()...)
+}
+
 func runGate(c *cli.Context) (err error) {
-	k, err := checkOptions(c)
+	k, err := checkOptions(c, c.String("base"), c.String("head"))
 	if err != nil {
 		return err
 	}
@@ -214,6 +221,7 @@ type check struct {
 	// differences are those of the baseline, known after the first run.
 	differences  []string
 	functions    bool
+	searches     bool // cg gate bisect
 	unchecked    bool // there are budgets or thresholds of functions, and no --functions
 	context      *cli.Context
 	plan         gate.Plan
@@ -224,6 +232,7 @@ type check struct {
 	dir          string // of the trees, logs and counts
 	repository   *gate.Repository
 	history      *history // nil for none
+	notes        string   // the git notes that are the history, "" for none
 	parts        []string // our own files, until they have their names
 	trees        [2]tree
 	per          []work.Pattern
@@ -242,9 +251,9 @@ type tree struct {
 	dir  string
 }
 
-func checkOptions(c *cli.Context) (*check, error) {
+func checkOptions(c *cli.Context, base, head string) (*check, error) {
 	k := &check{
-		command: c.Args().Slice(), base: c.String("base"), head: c.String("head"), build: c.String("build"),
+		command: c.Args().Slice(), base: base, head: head, build: c.String("build"),
 		saves:     c.String("save") != "",
 		different: c.Bool("allow-different"), functions: c.Bool("functions"), context: c,
 		inconclusive: c.String("inconclusive"),
@@ -259,7 +268,8 @@ func checkOptions(c *cli.Context) (*check, error) {
 			"with --save FILE, or a line with --history FILE")
 	case strings.HasPrefix(k.base, "-") || strings.HasPrefix(k.head, "-"):
 		return nil, fail(statusUsage, "%q is no revision", k.base+k.head)
-	case !slices.Contains([]string{"fail", "warn", "pass"}, k.inconclusive):
+	case (k.inconclusive != "" || given(c, "inconclusive")) &&
+		!slices.Contains([]string{"fail", "warn", "pass"}, k.inconclusive):
 		return nil, fail(statusUsage, "--inconclusive: %q is not known: use fail, warn or pass", k.inconclusive)
 	}
 	p := &k.plan
@@ -474,6 +484,9 @@ func (k *check) compare(ctx context.Context) (*gate.Result, error) {
 		notef("base and head are the same: %s", k.trees[0].rev.Commit)
 	}
 	p.TooFewPairs = func(detectable float64, pairs int) {
+		if k.searches {
+			return // an inconclusive check is made again with more
+		}
 		k.tell("")
 		if math.IsInf(detectable, 1) {
 			warnf("so many functions share the 5 %% that a few pairs show nothing, however large a change is: use "+

@@ -45,6 +45,14 @@ func (k *check) openHistory() (err error) {
 		"export-metrics"); err != nil {
 		return err
 	}
+	repository, notes, err := historyNotes(k.context.Context, name)
+	if err != nil {
+		return fail(statusUsage, "--history: %w", err)
+	}
+	if repository != nil {
+		k.notes = notes
+		return nil
+	}
 	if k.history, err = openHistory(name); err != nil {
 		return fail(statusUsage, "--history: %w", err)
 	}
@@ -54,7 +62,7 @@ func (k *check) openHistory() (err error) {
 
 // keep appends a check to the history.
 func (k *check) keep(g *verdict.Check) error {
-	if k.history == nil {
+	if k.history == nil && k.notes == "" {
 		return nil
 	}
 	l, err := trend.LineOf(g, processor.Online())
@@ -64,6 +72,9 @@ func (k *check) keep(g *verdict.Check) error {
 	b, err := l.JSON()
 	if err != nil {
 		return err
+	}
+	if k.notes != "" {
+		return k.repository.AddToNote(k.context.Context, k.notes, l.Commit, b, k.dir)
 	}
 	return k.history.append(b)
 }

@@ -1,16 +1,58 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"cg/gate"
 	"cg/report/trend"
 )
+
+// notePrefix stands in front of the name of git notes that are a history.
+const notePrefix = "note:"
+
+// historyNotes are git notes of the current folder's repository as a history.
+func historyNotes(ctx context.Context, name string) (*gate.Repository, string, error) {
+	notes, is := strings.CutPrefix(name, notePrefix)
+	if !is {
+		return nil, "", nil
+	}
+	r, err := gate.FindRepository(ctx, ".")
+	if err == nil {
+		err = r.CheckNotes(ctx, notes)
+	}
+	return r, notes, err
+}
+
+// notedLines are the lines of a history in git notes, in the order of the commits.
+func notedLines(ctx context.Context, name string) (all []trend.Line, err error) {
+	r, notes, err := historyNotes(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	noted, lost, err := r.Notes(ctx, notes)
+	if err != nil {
+		return nil, err
+	}
+	if lost > 0 {
+		warnf("%s: the notes of %d commits are left out: no branch or tag leads to them", name, lost)
+	}
+	for _, note := range noted {
+		lines, _, err := trend.Read(strings.NewReader(note.Text))
+		if err != nil {
+			return nil, fmt.Errorf("note of %.10s: %w", note.Commit, err)
+		}
+		all = append(all, lines...)
+	}
+	return all, nil
+}
 
 // history is the file of cg gate --history. Several checks may append to it at a time: who appends, and who removes
 // it, holds a lock on it (flock(2)).

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +24,7 @@ func trendCommand() *cli.Command {
 		Usage:     "show what a command cost over commits, and with which commits that changed",
 		ArgsUsage: "FILE...",
 		Description: `FILE is a history of cg gate --history, with a line for each check; - is standard
-input. Lines of one command, metric and counter on machines with the same processor
+input, and note:NAME the git notes NAME of the current repository. Lines of one command, metric and counter on machines with the same processor
 are a series. The order of the commits is that of their first lines.
 
 A step is a place in a series from which on it costs another amount. It is found by
@@ -72,7 +73,7 @@ func runTrend(c *cli.Context) error {
 		return err
 	}
 	defer out.abandon()
-	lines, err := historyLines(names)
+	lines, err := historyLines(c.Context, names)
 	if err != nil {
 		return err
 	}
@@ -112,8 +113,16 @@ func trendFormat(c *cli.Context) (format.Format, error) {
 }
 
 // historyLines are those of all files, one after the other.
-func historyLines(names []string) (all []trend.Line, err error) {
+func historyLines(ctx context.Context, names []string) (all []trend.Line, err error) {
 	for _, name := range names {
+		if strings.HasPrefix(name, notePrefix) {
+			lines, err := notedLines(ctx, name)
+			if err != nil {
+				return nil, fail(statusFailure, "%s: %w", name, err)
+			}
+			all = append(all, lines...)
+			continue
+		}
 		var in io.Reader = os.Stdin
 		if name != "-" {
 			f, err := os.Open(name)

@@ -167,14 +167,24 @@ func (r *Repository) CheckOut(ctx context.Context, v Revision, dir string) error
 func (r *Repository) Close() error {
 	var errs []error
 	for _, dir := range r.made {
-		_, err := git(context.Background(), r.Top, nil, "worktree", "remove", "--force", "--force", dir)
-		if err != nil {
-			errs = append(errs, r.forget(dir))
-		}
-		errs = append(errs, scratch.RemoveAll(dir))
+		errs = append(errs, r.remove(dir))
 	}
 	r.made = nil
 	return errors.Join(errs...)
+}
+
+// Remove takes one of these worktrees away, so that its folder is free for another.
+func (r *Repository) Remove(dir string) error {
+	r.made = slices.DeleteFunc(r.made, func(other string) bool { return other == dir })
+	return r.remove(dir)
+}
+
+func (r *Repository) remove(dir string) error {
+	var left error
+	if _, err := git(context.Background(), r.Top, nil, "worktree", "remove", "--force", "--force", dir); err != nil {
+		left = r.forget(dir)
+	}
+	return errors.Join(left, scratch.RemoveAll(dir))
 }
 
 // RemoveKilled takes the entries of worktrees out of the repository that were made
@@ -333,10 +343,18 @@ func git(ctx context.Context, dir string, env []string, args ...string) ([]byte,
 		if words == "" {
 			words = err.Error()
 		}
-		return nil, fmt.Errorf("git %s: %s", args[0], words)
+		return nil, &gitError{fmt.Sprintf("git %s: %s", args[0], words), out.Bytes()}
 	}
 	return out.Bytes(), nil
 }
+
+// gitError is the error of a git that failed, with what it wrote before.
+type gitError struct {
+	words string
+	out   []byte
+}
+
+func (e *gitError) Error() string { return e.words }
 
 // GitVariables are the variables that tie git to a repository (git rev-parse
 // --local-env-vars), which hooks have.

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"cg/report"
+	"cg/report/bisection"
 	"cg/report/cluster"
 	"cg/report/compare"
 	"cg/report/format"
@@ -21,15 +22,18 @@ func init() {
 		Read: read,
 		Writers: []format.Writer{jsonOf[*report.Run](), jsonOf[*repeated.Result](), jsonOf[*compare.Result](),
 			jsonOf[*verdict.Check](), format.Writes(iotrace.WriteJSON), jsonOf[*cluster.Run](),
-			jsonOf[*usage.Document](), jsonOf[*trend.Trend]()},
+			jsonOf[*usage.Document](), jsonOf[*trend.Trend](), jsonOf[*bisection.Result]()},
 	})
 }
 
 // read reads a run, of one rank or of many, repeated runs, a check of a change, a
-// comparison, a summary of cg monitor, or a trend over commits.
+// comparison, a summary of cg monitor, a trend over commits, or a bisection.
 func read(f io.ReadSeeker) (format.Document, error) {
 	if usage.IsSaved(f) {
 		return usage.Read(f)
+	}
+	if bisection.IsSaved(f) {
+		return bisection.Read(f)
 	}
 	if trend.IsSaved(f) {
 		return trend.ReadFrom(f)

@@ -30,7 +30,8 @@ func init() {
 		Writers: []format.Writer{format.Writes(writeRun), format.Writes(writeRuns), format.Writes(writeRepeated),
 			format.Writes(writeComparison), format.Writes(writeGate), format.Writes(writeStream),
 			format.Writes(iotrace.WriteText), format.Writes(writeCluster), format.Writes(writeMerged),
-			format.Writes(writeUsage), format.Writes(writeTrend)},
+			format.Writes(writeUsage), format.Writes(writeTrend),
+			format.Writes(writeBisection)},
 	})
 }
 

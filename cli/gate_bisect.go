@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+
+	"cg/gate"
+	"cg/nemb/account"
+	"cg/report"
+	"cg/report/bisection"
+	"cg/shown"
+	"cg/statistics"
+)
+
+// ofBisect are the flags of cg gate that a bisection has, too.
+var ofBisect = []string{"build", "metric", "per", "threshold", "max-pairs", "max-time", "warmup", "batch", "seed",
+	"functions", "timeout", "output", "json", "precision", "sensors", "sysroot"}
+
+// mostAttempts bounds --attempts: each doubles the pairs.
+const mostAttempts = 6
+
+func gateBisectCommand(ofGate []cli.Flag) *cli.Command {
+	var flags []cli.Flag
+	for _, f := range ofGate {
+		if slices.Contains(ofBisect, f.Names()[0]) {
+			flags = append(flags, f)
+		}
+	}
+	return &cli.Command{
+		Name:      "bisect",
+		Usage:     "find the first commit with which a command costs more",
+		ArgsUsage: "CMD [ARGS...]",
+		Description: `Drives git bisect from the revision --good, which costs what it should, to --bad,
+which costs more. Each commit that git bisect asks for is built (--build) and
+checked against --good, as cg gate does: a pass is good, a regression is bad. An
+inconclusive check is made again with twice as many pairs, --attempts times in all;
+then the commit is skipped, as is one that cannot be built or in which CMD fails.
+--bad is checked first.
+
+All of it runs in worktrees that are removed at the end. Your files, your index,
+and a git bisect of your own that is under way stay as they are.
+
+All checks share the limit of 5 % for false regressions, so each needs more pairs
+than a check of cg gate.
+
+Exit status: 0 the commit is found; 1 --bad does not cost more than --good; 3 it can
+be one of several commits, or nothing could be told; 2 usage; 125 the build or CMD
+failed in --good or --bad; 126, 127 CMD cannot be run, or is not found; 128+n
+signal n ended cg.`,
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "good", Usage: "the revision that costs what it should (`REV`)"},
+			&cli.StringFlag{Name: "bad", Value: "HEAD", Usage: "the revision that costs more (`REV`)"},
+			&cli.IntFlag{Name: "attempts", Value: 3,
+				Usage: "check a commit `N` times at most, while that is inconclusive"},
+			&cli.BoolFlag{Name: "first-parent", Usage: "follow only the first parent of merges"},
+		}, flags...),
+		Action: runGateBisect,
+	}
+}
+
+func runGateBisect(c *cli.Context) (err error) {
+	good, bad, attempts := c.String("good"), c.String("bad"), c.Int("attempts")
+	switch {
+	case good == "":
+		return fail(statusUsage, "no revision that costs what it should: cg gate bisect --good REV -- CMD [ARGS...]")
+	case attempts < 1 || attempts > mostAttempts:
+		return fail(statusUsage, "--attempts: %d is no number of checks: use 1 to %d", attempts, mostAttempts)
+	}
+	k, err := checkOptions(c, good, bad)
+	if err != nil {
+		return err
+	}
+	if k.stored != nil {
+		return fail(statusUsage, "--good: a bisection is between commits: name a revision")
+	}
+	outs, err := openFiles(c, "output")
+	if err != nil {
+		return err
+	}
+	defer outs["output"].abandon()
+	for _, name := range gate.GitVariables { // see runGate
+		os.Unsetenv(name)
+	}
+	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	defer release()
+	defer func() {
+		if ctx.Err() != nil {
+			err = fail(128+int(interrupted(ctx)), "interrupted: the commit is not known")
+		}
+	}()
+	account.Prepare()
+	if k.machine, err = openMachine(ctx, c); err != nil {
+		return err
+	}
+	defer k.machine.close()
+	home, err := os.Getwd()
+	if err != nil {
+		return fail(statusSelf, "%w", err)
+	}
+	return k.inTrees(ctx, home, func() error {
+		r, err := k.bisect(ctx, attempts, c.Bool("first-parent"))
+		if err != nil {
+			return k.refused(err)
+		}
+		if err := os.Chdir(home); err != nil { // names of files are relative to it
+			return fail(statusSelf, "%w", err)
+		}
+		return putBisection(c, outs["output"], r)
+	})
+}
+
+// putBisection writes what was found, and gives its status.
+func putBisection(c *cli.Context, out *output, r *bisection.Result) error {
+	b, err := r.JSON()
+	if err == nil {
+		err = out.save(b)
+	}
+	if err != nil {
+		return fail(statusSelf, "--output: %w", err)
+	}
+	if jsonOnStdout(c) {
+		_, err = os.Stdout.Write(b)
+	} else if reportsTo(c.String("output")) {
+		var laid shown.Safe
+		if laid, err = text(r, os.Stdout, false); err == nil {
+			err = put("%s", laid)
+		}
+	}
+	if err != nil {
+		return fail(statusSelf, "%w", err)
+	}
+	return ended(r.Bisection.ExitStatus)
+}
+
+// bisect searches in the trees of good, which is base, and bad, which is head.
+func (k *check) bisect(ctx context.Context, attempts int, firstParent bool) (*bisection.Result, error) {
+	good, bad := *k.trees[gate.Base].rev, *k.trees[gate.Head].rev
+	b, err := k.repository.Bisect(ctx, filepath.Join(k.dir, "bisect"), good, bad, firstParent)
+	if err != nil {
+		return nil, fail(statusUsage, "--good, --bad: %w", err)
+	}
+	all := k.plan.Alpha
+	k.plan.Alpha = all / float64(b.Steps()*attempts)
+	k.searches = true
+	plan, tree, checks := k.plan, bad.Commit, uint64(0)
+	found, err := b.Run(ctx, attempts, func(ctx context.Context, v gate.Revision, attempt int) (gate.Trial, error) {
+		t, err := gate.Trial{Verdict: statistics.Inconclusive}, error(nil)
+		if tree != v.Commit {
+			tree, err = v.Commit, k.replaceHead(ctx, v)
+		}
+		var r *gate.Result
+		if err == nil {
+			k.plan = plan
+			k.plan.MaxPairs, k.plan.Seed = min(plan.MaxPairs<<attempt, 1000), plan.Seed+checks
+			checks++
+			r, err = k.compare(ctx)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return t, ctx.Err()
+		case err != nil && v.Commit != bad.Commit: // what good and bad did, this commit does not
+			err = &gate.Untestable{Err: err}
+		case err == nil:
+			t.Verdict, t.Pairs, t.Change, t.Lo, t.Hi = r.Verdict, r.Pairs, r.Program.Change, r.Program.Lo, r.Program.Hi
+		}
+		k.tellTrial(v, t, err)
+		return t, err
+	})
+	k.tell("")
+	if err != nil {
+		return nil, err
+	}
+	g := k.about()
+	r := &bisection.Result{Meta: g.Meta, Found: *found, Warnings: []report.Warning{}, Bisection: bisection.Search{
+		Command: k.command, Build: k.build, Metric: g.Metric, Counter: g.Counter, Threshold: plan.Threshold, Good: good,
+		Bad: bad, Commits: b.Commits, Alpha: all, CheckAlpha: plan.Alpha, Attempts: attempts}}
+	r.Warnings = append(r.Warnings, k.warnings...)
+	r.Conclude()
+	return r, nil
+}
+
+// tellTrial tells what a check found.
+func (k *check) tellTrial(v gate.Revision, t gate.Trial, err error) {
+	k.tell("")
+	change, interval := bisection.Change(t)
+	what := bisection.Mark(t)
+	switch {
+	case err != nil:
+		what = "skip: " + err.Error()
+	case t.Verdict == statistics.Inconclusive:
+		what = "inconclusive"
+	}
+	notef("%.10s %s: %s %s after %d pairs: %s", v.Commit, v.Subject, change, interval, t.Pairs, what)
+}
+
+// replaceHead puts another commit where head is, and builds it.
+func (k *check) replaceHead(ctx context.Context, v gate.Revision) error {
+	t := &k.trees[gate.Head]
+	if err := os.Chdir(k.dir); err != nil { // out of the tree that goes
+		return err
+	}
+	k.tell("checking out %s", v.Name)
+	if err := k.repository.Remove(t.root); err != nil {
+		return err
+	}
+	t.rev = &v
+	if err := k.repository.CheckOut(ctx, v, t.root); err != nil {
+		return err
+	}
+	if info, err := os.Stat(t.dir); err != nil || !info.IsDir() {
+		return fmt.Errorf("it has no folder %s", k.repository.Prefix)
+	}
+	if k.build == "" {
+		return nil
+	}
+	k.tell("building %s", v.Name)
+	return gate.Build{Side: gate.Head, Rev: v.Name, Line: k.build, Dir: t.dir,
+		Log: filepath.Join(k.dir, "build")}.Run(ctx)
+}
