@@ -239,6 +239,9 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 	if err != nil {
 		return "", false, err
 	}
+	if gatherer != nil {
+		r.close = append(r.close, func() { gatherer.End() }) // of a program that was not started
+	}
 	if p.command.ReadsInputTwice && x.Spool != nil {
 		if command.Stdin, err = x.Spool(command.Stdin); err != nil {
 			return "", false, err

@@ -19,6 +19,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb/attribute/gpus"
+	"cg/scratch"
 )
 
 // Kind is what an activity is.
@@ -73,7 +74,7 @@ type Log struct {
 
 // Gatherer gathers.
 type Gatherer struct {
-	dir     string
+	folder  *scratch.Folder
 	socket  *net.UnixConn
 	reading sync.WaitGroup
 	mu      sync.Mutex
@@ -83,24 +84,27 @@ type Gatherer struct {
 // socketLength is the size of sun_path (unix(7)), the closing zero included.
 const socketLength = 108
 
+// socketName is the socket in its folder.
+const socketName = "kernels"
+
 // Listen makes a socket in a folder of its own and reads from it until End.
 func Listen() (*Gatherer, error) {
 	dir := os.TempDir()
 	if len(dir) > socketLength-32 {
 		dir = "/tmp"
 	}
-	own, err := os.MkdirTemp(dir, "cg-kernels-")
+	folder, err := scratch.NewFolder(dir)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("kernels: %w", err)
 	}
-	path := filepath.Join(own, "s")
+	path := filepath.Join(folder.Path, socketName)
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
-		os.RemoveAll(own)
+		folder.Remove()
 		return nil, fmt.Errorf("kernels: %w", err)
 	}
 	socket.SetReadBuffer(4 << 20) // what does not fit waits in the program
-	g := &Gatherer{dir: own, socket: socket}
+	g := &Gatherer{folder: folder, socket: socket}
 	g.reading.Go(g.read)
 	return g, nil
 }
@@ -109,7 +113,7 @@ func Listen() (*Gatherer, error) {
 // program's checkpoints, "" for none.
 func (g *Gatherer) Env(library, cupti, channel string) []string {
 	return []string{"CUDA_INJECTION64_PATH=" + library, "CG_KERNELS_CUPTI=" + cupti, "CG_KERNELS_CHANNEL=" + channel,
-		"CG_KERNELS=" + filepath.Join(g.dir, "s")}
+		"CG_KERNELS=" + filepath.Join(g.folder.Path, socketName)}
 }
 
 func (g *Gatherer) read() {
@@ -131,12 +135,17 @@ func (g *Gatherer) read() {
 // drained is how long End waits for what is still in the socket.
 const drained = 20 * time.Millisecond
 
-// End reads what has been sent, and gives the log. Programs that go on are told nothing: what they send is lost.
+// End reads what has been sent, and gives the log; the second time nil. Programs that go on are told nothing: what
+// they send is lost.
 func (g *Gatherer) End() *Log {
+	if g.folder == nil {
+		return nil
+	}
 	g.socket.SetReadDeadline(time.Now().Add(drained))
 	g.reading.Wait()
 	g.socket.Close()
-	os.RemoveAll(g.dir)
+	g.folder.Remove()
+	g.folder = nil
 	return g.state.log()
 }
 

@@ -32,6 +32,15 @@ int main(int argc, char **argv) {
 	for (int i = 1; i < argc; i++) {
 		char *n = strchr(argv[i], ':');
 		const char *f;
+		if (!strcmp(argv[i], "fork")) {
+			int status, child = fork();
+			if (!child)
+				exit(0);
+			waitpid(child, &status, 0);
+			if (status)
+				exit(1);
+			continue;
+		}
 		if (!strcmp(argv[i], "crash")) {
 			cuCtxSynchronize();
 			usleep(600000);
@@ -64,7 +73,7 @@ func run(t *testing.T, conf, cupti string, args ...string) *Log {
 		t.Fatal(err)
 	}
 	binary := filepath.Join(dir, "program")
-	cc := exec.Command("cc", "-x", "c", "-include", "signal.h", "-", "-o", binary, "-L", dir, "-l:libcuda.so.1")
+	cc := exec.Command("cc", "-x", "c", "-include", "signal.h", "-include", "sys/wait.h", "-", "-o", binary, "-L", dir, "-l:libcuda.so.1")
 	cc.Stdin = strings.NewReader(program)
 	if out, err := cc.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -126,6 +135,14 @@ func TestManyKernels(t *testing.T) {
 func TestKilled(t *testing.T) {
 	l := run(t, "", "libcupti.so.13", "a:10", "crash")
 	if len(l.GPUs) != 1 || l.GPUs[0].Activities[0].Count != 10 {
+		t.Errorf("%+v", l)
+	}
+}
+
+// A child of a fork ends as it does without cg, and what its parent runs afterwards is told.
+func TestFork(t *testing.T) {
+	l := run(t, "", "libcupti.so.13", "a:3", "fork", "a:4")
+	if len(l.GPUs) != 1 || l.GPUs[0].Activities[0].Count != 7 {
 		t.Errorf("%+v", l)
 	}
 }

@@ -77,8 +77,13 @@ static size_t used;
  * without them. */
 static void send_all(size_t activities)
 {
-	if (to >= 0 && used && send(to, &datagram, 8 + used, MSG_NOSIGNAL) < 0)
+	static int gone;
+	if (to >= 0 && used && send(to, &datagram, 8 + used, MSG_NOSIGNAL) < 0) {
+		struct timeval short_patience = {.tv_usec = 1000};
 		lost += activities;
+		if (!gone++) /* nobody waits for a reader that was away once */
+			setsockopt(to, SOL_SOCKET, SO_SNDTIMEO, &short_patience, sizeof short_patience);
+	}
 	used = 0;
 }
 
@@ -433,7 +438,11 @@ static void *flushing(void *arg)
 	return arg;
 }
 
-static void at_end(void) { cupti.flush(1); }
+static void at_end(void)
+{
+	if (to >= 0)
+		cupti.flush(1);
+}
 
 /* ---- the beginning ---- */
 

@@ -78,11 +78,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *buffer;
 static size_t size, valid, dropped;
 static unsigned long records;
+static pid_t owner; // the process that subscribed
 
 int cuptiSubscribe(void **subscriber, void (*f)(void *, int, uint32_t, const void *), void *user) {
 	(void)user;
 	*subscriber = &callback;
 	callback = f;
+	owner = getpid();
 	return fails("cuptiSubscribe");
 }
 
@@ -140,8 +142,11 @@ int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *n)
 	return 0;
 }
 
-// Flushing gives what is complete: what the GPU has not finished stays, unless it is forced, which waits.
+// Flushing gives what is complete: what the GPU has not finished stays, unless it is forced, which waits. In the child
+// of a fork it is not there, as CUDA's own locks are not.
 int cuptiActivityFlushAll(uint32_t forced) {
+	if (getpid() != owner)
+		_exit(99);
 	pthread_mutex_lock(&lock);
 	uint8_t *b = buffer;
 	size_t n = 0, all = valid;

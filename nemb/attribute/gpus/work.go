@@ -71,18 +71,23 @@ func (w *Work) widen() {
 	}
 }
 
-// between adds to sums for how long each key ran between two moments: in proportion where a slot lies in it in part.
-func (w *Work) between(from, to float64, sums map[int]float64) {
+// between is for how long each key ran between two moments: in proportion where a slot lies in it in part; nil where
+// none did.
+func (w *Work) between(from, to float64) (sums map[int]float64) {
 	if w.slots == nil || to <= from {
-		return
+		return nil
 	}
 	width := float64(w.width)
 	for slot := int64(from / width); float64(slot)*width < to; slot++ {
 		inside := min(to, float64(slot+1)*width) - max(from, float64(slot)*width)
 		for _, p := range w.slots[slot] {
+			if sums == nil {
+				sums = map[int]float64{}
+			}
 			sums[p.key] += p.ns * inside / width
 		}
 	}
+	return sums
 }
 
 // Part is what a key used, with bounds, in microjoules.
@@ -162,11 +167,10 @@ func (v *byWork) windows() {
 			sum += weights[i]
 		}
 		for i, weight := range weights {
-			of := workWindow{length: edges[i+1] - edges[i], ran: map[int]float64{}}
+			of := workWindow{length: edges[i+1] - edges[i], ran: v.work.between(edges[i], edges[i+1])}
 			if of.energy = p.program * of.length / float64(p.to-p.from); sum > 0 {
 				of.energy = p.program * weight / sum
 			}
-			v.work.between(edges[i], edges[i+1], of.ran)
 			for _, ns := range of.ran {
 				of.busy += ns
 			}

@@ -75,8 +75,7 @@ func TestWorkIsBounded(t *testing.T) {
 	for i := range n {
 		w.Add(i%3, checkpoint.Instant(i)*second, checkpoint.Instant(i)*second+second/2)
 	}
-	sums := map[int]float64{}
-	w.between(0, 2*n*1e9, sums)
+	sums := w.between(0, 2*n*1e9)
 	if w.n > 100 || math.Abs(sums[0]+sums[1]+sums[2]-n*0.5e9) > 1 {
 		t.Errorf("%d portions, %v", w.n, sums)
 	}
