@@ -24,13 +24,16 @@ second (and reports one that stands still, or shows an impossible power), and
 looks at energy filtering, virtualisation, containers, rights, other sessions,
 load and steal. Asks what runs or builds the programs of each language for its
 version. The last line is the one command that improves measuring most.
+--gpu looks at NVIDIA's GPUs alone, for two seconds.
 
-Exit status: 0 something measures energy; 1 nothing does (cg still works, and
+Exit status: 0 something (--gpu: a GPU's driver) measures energy; 1 nothing does (cg still works, and
 estimates); 2 usage.`,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print it as JSON"},
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "only these `SENSORS` (" +
 				sensorNames() + ")"},
+			&cli.BoolFlag{Name: "gpu", Usage: "look at NVIDIA's GPUs alone: how often each counter moves, what the " +
+				"driver tells of processes, kernels, and performance counters"},
 			sysrootFlag(),
 		},
 		Action: runDoctor,
@@ -44,6 +47,9 @@ func runDoctor(c *cli.Context) error {
 	root, err := sysroot(c)
 	if err != nil {
 		return err
+	}
+	if c.Bool("gpu") {
+		return runDoctorGPU(c, root)
 	}
 	d, err := doctor.Examine(root, c.StringSlice("sensors"), watched)
 	if errors.Is(err, nemb.ErrUnknownSource) {

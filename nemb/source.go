@@ -39,6 +39,8 @@ type Source struct {
 	// RAPL is set where the source reads RAPL counters, which Intel's processors may
 	// filter (INTEL-SA-00389).
 	RAPL bool
+	// Occupied is set where the source's sensors are devices whose drivers tell which processes use them (Occupied).
+	Occupied bool
 	// Metric is the name under which the source's energies are recorded without a
 	// program. Of the sources with the same name the first that can be read is
 	// recorded. "" is never.

@@ -34,8 +34,8 @@ import (
 const name = "nvml"
 
 func init() {
-	nemb.Register(nemb.Source{Name: name, Open: openGPUs, Rank: -20, Distinct: true, Metric: "nvml-energy",
-		Missing: cardsWithoutNVML})
+	nemb.Register(nemb.Source{Name: name, Open: openGPUs, Rank: -20, Distinct: true, Occupied: true,
+		Metric: "nvml-energy", Missing: cardsWithoutNVML})
 	for _, m := range []struct {
 		name     string
 		readings []gpuReading

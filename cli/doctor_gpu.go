@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"cg/nemb"
+	"cg/nemb/doctor"
+	"cg/pmsampling/cupti"
+)
+
+// watchedGPU is how long doctor --gpu watches the counters: they move some ten times a second.
+const watchedGPU = 2 * time.Second
+
+// runDoctorGPU tells what can be measured of NVIDIA's GPUs.
+func runDoctorGPU(c *cli.Context, root nemb.Root) error {
+	if c.IsSet("sensors") {
+		return fail(statusUsage, "doctor: -s and --gpu both say what is looked at: leave one out")
+	}
+	d := doctor.GPUs(root, watchedGPU)
+	d.Findings = append(d.Findings, kernelFinding(root))
+	d.Findings = append(d.Findings, samplingFindings(root)...)
+	next, _ := d.Next()
+	var err error
+	if c.Bool("json") {
+		err = putJSON(struct {
+			*doctor.Diagnosis
+			Next string `json:"next"` // the command that improves most, "" for none
+		}{d, next.Fix})
+	} else {
+		err = putDiagnosis(d, nil, next)
+	}
+	if err == nil && !d.Measures {
+		return ended(statusFailure)
+	}
+	return err
+}
+
+// kernelFinding tells whether cg measure --gpu-kernels finds what it needs.
+func kernelFinding(root nemb.Root) doctor.Finding {
+	f := doctor.Finding{Check: "kernels", Level: doctor.Remark}
+	file, err := cupti.File(root.Dir)
+	switch other := os.Getenv("CUDA_INJECTION64_PATH"); {
+	case other != "":
+		f.Text = "cg measure --gpu-kernels cannot be: CUDA_INJECTION64_PATH is set (" + other + "): another tool is " +
+			"loaded into programs"
+		f.Fix = "unset CUDA_INJECTION64_PATH"
+	case err != nil:
+		f.Text, f.Fix = "cg measure --gpu-kernels cannot be: "+err.Error(), "pip install nvidia-cuda-cupti"
+	default:
+		f.Level, f.Text = doctor.Fine, "cg measure --gpu-kernels loads "+file
+		if _, err := exec.LookPath("cc"); err != nil {
+			f.Text += "; at first use it needs a C compiler, unless cg brought its libraries along, and there is " +
+				"none in PATH"
+		}
+	}
+	return f
+}
+
+// samplingFindings tell whether performance counters can be sampled, by GPU.
+func samplingFindings(root nemb.Root) (all []doctor.Finding) {
+	say := func(level doctor.Level, fix, text string) {
+		all = append(all, doctor.Finding{Check: "sampling", Level: level, Text: text, Fix: fix})
+	}
+	l, err := cupti.Open(root.Dir)
+	if err != nil {
+		fix := ""
+		if errors.Is(err, cupti.ErrAbsent) {
+			fix = "pip install nvidia-cuda-cupti"
+		}
+		say(doctor.Remark, fix, "cg gpu cannot be: "+err.Error())
+		return all
+	}
+	devices, err := l.Devices()
+	if err != nil {
+		say(doctor.Remark, "", "cg gpu can list metrics, and sample nothing: "+err.Error())
+	}
+	for _, device := range devices {
+		r := gpuRowOf(l, device)
+		name := r.Name + " (" + orUnknown(r.Chip) + ", compute capability " + r.Capability + ")"
+		_, err := l.Availability(device.Index)
+		switch {
+		case r.Samples:
+			say(doctor.Fine, "", name+": cg gpu can sample its counters")
+		case errors.Is(err, cupti.ErrDenied):
+			say(doctor.Remark, "sudo cg gpu sample ..., or options nvidia NVreg_RestrictProfilingToAdminUsers=0 in "+
+				"/etc/modprobe.d/nvidia.conf (in a container: --cap-add=SYS_ADMIN)", name+": "+r.Reason)
+		default:
+			say(doctor.Remark, "", name+": "+r.Reason)
+		}
+	}
+	return all
+}
