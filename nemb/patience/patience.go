@@ -11,12 +11,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Limit is how long the answer of a sensor is waited for: far more than a
@@ -158,17 +159,19 @@ func (d *Desk) End(what string, last func() error) error {
 // longest is how many limits a call may take on a machine that hardly runs this process.
 const longest = 12
 
-// Within makes one call on a thread of its own and waits for it so long. The time for which threads of this process
-// were ready and the kernel ran others does not count: a loaded machine is no driver that hangs. Where the call
-// does not come back in time, late is called with what it gives when it does.
+// Within makes one call on a thread of its own and waits for it so long. The time for which that thread was ready
+// and the kernel ran others does not count: a loaded machine is no driver that hangs. Where the call does not come
+// back in time, late is called with what it gives when it does.
 func Within[T any](limit time.Duration, call func() T, late func(T)) (answer T, ok bool) {
-	answers := make(chan T, 1)
+	threads, answers := make(chan int, 1), make(chan T, 1)
 	go func() {
 		runtime.LockOSThread()
 		C.cg_deaf()
+		threads <- unix.Gettid()
 		answers <- call()
 	}()
-	begun, before := time.Now(), queued()
+	thread := <-threads
+	begun, before := time.Now(), queued(thread)
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	for {
@@ -178,7 +181,7 @@ func Within[T any](limit time.Duration, call func() T, late func(T)) (answer T, 
 		case <-timer.C:
 		}
 		took := time.Since(begun)
-		if left := limit - took + max(0, queued()-before); left > 0 && took < longest*limit {
+		if left := limit - took + max(0, queued(thread)-before); left > 0 && took < longest*limit {
 			timer.Reset(min(left, limit))
 			continue
 		}
@@ -187,15 +190,11 @@ func Within[T any](limit time.Duration, call func() T, late func(T)) (answer T, 
 	}
 }
 
-// queued is for how long the threads of this process were ready, added up, while the kernel ran others; 0 where it
-// does not tell. Tests replace it.
-var queued = func() (sum time.Duration) {
-	files, _ := filepath.Glob("/proc/self/task/*/schedstat")
-	for _, file := range files {
-		text, _ := os.ReadFile(file) // of a thread that has ended there is none
-		sum += queuedOf(string(text))
-	}
-	return sum
+// queued is for how long a thread of this process was ready while the kernel ran others; 0 where the kernel does
+// not tell. Tests replace it.
+var queued = func(thread int) time.Duration {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/schedstat", thread)) // of a thread that has ended there is none
+	return queuedOf(string(text))
 }
 
 // queuedOf is the second number of a schedstat file: nanoseconds on a run queue

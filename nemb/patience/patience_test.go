@@ -53,7 +53,7 @@ func TestWithinOnLoadedMachine(t *testing.T) {
 	defer func() { queued = was }()
 	const limit = 100 * time.Millisecond
 	for what, c := range map[string]struct {
-		part  float64 // of the time for which the threads are ready and do not run
+		part  float64 // of the time for which the call's thread is ready and does not run
 		after int     // the question, how long they were, at which the call comes back; 0 is never
 		want  bool
 	}{
@@ -61,15 +61,19 @@ func TestWithinOnLoadedMachine(t *testing.T) {
 		"hangs":               {0, 0, false},
 		"hangs beside others": {1, 0, false},
 	} {
-		begun, asked, back := time.Now(), 0, make(chan struct{})
-		queued = func() time.Duration {
+		begun, asked, back, threads := time.Now(), 0, make(chan struct{}), map[int]bool{}
+		queued = func(thread int) time.Duration {
+			threads[thread] = true
 			if asked++; c.after > 0 && asked == c.after+1 { // the first is before the call
 				close(back)
 			}
 			return time.Duration(c.part * float64(time.Since(begun)))
 		}
-		came := make(chan int, 1)
-		_, ok := Within(limit, func() int { <-back; return 7 }, func(n int) { came <- n })
+		came, on := make(chan int, 1), make(chan int, 1)
+		_, ok := Within(limit, func() int { on <- unix.Gettid(); <-back; return 7 }, func(n int) { came <- n })
+		if len(threads) != 1 || !threads[<-on] {
+			t.Errorf("%s: asked for the queues of %v, and not of the call's thread alone", what, threads)
+		}
 		if ok != c.want {
 			t.Errorf("%s: it came back in time: %v, want %v", what, ok, c.want)
 		}
