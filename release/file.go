@@ -11,7 +11,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 )
@@ -25,7 +24,7 @@ type file struct {
 
 // gather makes the files that packages have beside cg, with names below a prefix such as /usr.
 func (r *release) gather() error {
-	cg := r.cg[runtime.GOARCH]
+	cg := r.cg[native()]
 	pages := filepath.Join(r.work, "man")
 	if _, err := r.said(cg, "man", "-o", pages); err != nil {
 		return err
@@ -81,19 +80,19 @@ func read(dir string) (files []file, err error) {
 	return files, err
 }
 
-// program is cg for an architecture, under a name.
-func (r *release) program(goarch, name string) (file, error) {
-	text, err := os.ReadFile(r.cg[goarch])
+// program is cg for a target, under a name.
+func (r *release) program(t target, name string) (file, error) {
+	text, err := os.ReadFile(r.cg[t])
 	return file{name, text, 0o755}, err
 }
 
-// archive makes cg-VERSION-linux-ARCH.tar.gz: bin/cg and what belongs to it.
-func (r *release) archive(goarch string) error {
-	cg, err := r.program(goarch, "bin/cg")
+// archive makes cg-VERSION-linux-TARGET.tar.gz: bin/cg and what belongs to it.
+func (r *release) archive(t target) error {
+	cg, err := r.program(t, "bin/cg")
 	if err != nil {
 		return err
 	}
-	name := fmt.Sprintf("cg-%s-linux-%s", r.version, goarch)
+	name := r.archiveName(t)
 	return r.tarball(name+".tar.gz", name, append([]file{cg}, r.extras...))
 }
 

@@ -17,7 +17,8 @@ import (
 // image makes cg-VERSION-image-ARCH.tar, which podman load and docker load take: a root file
 // system with the C library, and cg on it. It is for cg monitor and cg track, as
 // deploy/container/Containerfile is. Nothing is asked of a daemon or a registry.
-func (r *release) image(goarch string) error {
+func (r *release) image(t target) error {
+	goarch := t.goarch
 	base := r.bases[goarch]
 	if base == "" {
 		fmt.Printf("no image for %s: -base %[1]s=ROOT.tar gives it the C library\n", goarch)
@@ -27,7 +28,7 @@ func (r *release) image(goarch string) error {
 	if err != nil {
 		return fmt.Errorf("-base %s: %w", base, err)
 	}
-	text, err := r.layer(goarch)
+	text, err := r.layer(t)
 	if err != nil {
 		return err
 	}
@@ -70,8 +71,8 @@ func (r *release) image(goarch string) error {
 
 // layer is cg for an image: the program and its documents. With --sysroot /host cg looks for
 // drivers' libraries in /host/lib; the container's runtime puts them where the linker looks.
-func (r *release) layer(goarch string) ([]byte, error) {
-	cg, err := r.program(goarch, "usr/bin/cg")
+func (r *release) layer(t target) ([]byte, error) {
+	cg, err := r.program(t, "usr/bin/cg")
 	if err != nil {
 		return nil, err
 	}
@@ -82,18 +83,18 @@ func (r *release) layer(goarch string) ([]byte, error) {
 		}
 	}
 	var b bytes.Buffer
-	t := tar.NewWriter(&b)
+	w := tar.NewWriter(&b)
 	for _, h := range []tar.Header{
 		{Name: "host/", Typeflag: tar.TypeDir, Mode: 0o755},
-		{Name: "host/lib", Typeflag: tar.TypeSymlink, Linkname: "/usr/lib/" + arches[goarch].zig, Mode: 0o777},
+		{Name: "host/lib", Typeflag: tar.TypeSymlink, Linkname: "/usr/lib/" + arches[t.goarch].cpu + "-linux-gnu", Mode: 0o777},
 		{Name: "tmp/", Typeflag: tar.TypeDir, Mode: 0o1777},
 	} {
 		h.ModTime, h.Format = r.at, tar.FormatPAX
-		if err := t.WriteHeader(&h); err != nil {
+		if err := w.WriteHeader(&h); err != nil {
 			return nil, err
 		}
 	}
-	if err := t.Flush(); err != nil {
+	if err := w.Flush(); err != nil {
 		return nil, err
 	}
 	// Not closed: what ends a tar follows the files.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 )
 
@@ -26,13 +25,13 @@ func (r *release) sdk(language string) (string, error) {
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
 	}
-	_, err := r.said(r.cg[runtime.GOARCH], "sdk", language, dir)
+	_, err := r.said(r.cg[native()], "sdk", language, dir)
 	return dir, err
 }
 
-// wheel makes codegreen_cg-VERSION-py3-none-manylinux_2_28_ARCH.whl: cg as a script, and the
-// package codegreen (packaging.python.org, "Binary distribution format").
-func (r *release) wheel(goarch string) error {
+// wheel makes codegreen_cg-VERSION-py3-none-manylinux_2_28_CPU.whl, or that of musllinux: cg as a
+// script, and the package codegreen (packaging.python.org, "Binary distribution format").
+func (r *release) wheel(t target) error {
 	dir, err := r.sdk("python")
 	if err != nil {
 		return err
@@ -49,7 +48,7 @@ func (r *release) wheel(goarch string) error {
 			files = append(files, f)
 		}
 	}
-	cg, err := r.program(goarch, base+".data/scripts/cg")
+	cg, err := r.program(t, base+".data/scripts/cg")
 	if err != nil {
 		return err
 	}
@@ -65,7 +64,7 @@ func (r *release) wheel(goarch string) error {
 	if err != nil {
 		return err
 	}
-	platform := "manylinux_" + strings.ReplaceAll(glibc, ".", "_") + "_" + arches[goarch].wheel
+	platform := t.wheel()
 	about := "Metadata-Version: 2.1\nName: codegreen-cg\nVersion: " + r.version + "\nSummary: cg " + about +
 		"\nLicense: Apache-2.0\nRequires-Python: >=3.8\nDescription-Content-Type: text/markdown\n\n" + string(readme)
 	form := "Wheel-Version: 1.0\nGenerator: cg-release\nRoot-Is-Purelib: false\nTag: py3-none-" + platform + "\n"
@@ -85,17 +84,20 @@ func record(files []file, self string) []byte {
 	return text.Bytes()
 }
 
-// npm makes codegreen-cg-linux-CPU-VERSION.tgz, which has cg as its command. npm refuses it on
-// other machines.
-func (r *release) npm(goarch string) error {
-	cg, err := r.program(goarch, "bin/cg")
+// npm makes codegreen-cg-linux-CPU-VERSION.tgz, which has cg as its command, and for musl
+// codegreen-cg-linux-musl-CPU-VERSION.tgz. npm refuses it on other machines.
+func (r *release) npm(t target) error {
+	cg, err := r.program(t, "bin/cg")
 	if err != nil {
 		return err
 	}
-	name := "codegreen-cg-linux-" + arches[goarch].npm
+	name, libc := "codegreen-cg-linux-"+arches[t.goarch].npm, "glibc" // as npm calls it
+	if t.libc != "gnu" {
+		name, libc = "codegreen-cg-linux-"+t.libc+"-"+arches[t.goarch].npm, t.libc
+	}
 	about, err := json.MarshalIndent(map[string]any{
 		"name": name, "version": r.version, "description": "cg " + about, "license": "Apache-2.0",
-		"os": []string{"linux"}, "cpu": []string{arches[goarch].npm}, "libc": []string{"glibc"},
+		"os": []string{"linux"}, "cpu": []string{arches[t.goarch].npm}, "libc": []string{libc},
 		"bin": map[string]string{"cg": "bin/cg"}, "man": r.pages(),
 	}, "", "  ")
 	if err != nil {

@@ -2,7 +2,7 @@
 // the Java package as a Maven repository, the Go module, the source, a script that installs cg, a formula
 // of Homebrew and a flake of Nix, with their checksums.
 //
-//	cd release && go run . -o DIR [-arch amd64,arm64] [-base amd64=ROOT.tar]
+//	cd release && go run . -o DIR [-arch amd64,arm64] [-libc gnu,musl] [-base amd64=ROOT.tar]
 //
 // An image is made for an architecture whose -base gives it the C library: a root file system as tar.
 //
@@ -15,12 +15,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,18 +30,18 @@ type release struct {
 	version     string // of cg
 	at          time.Time
 	work        string            // a folder for what is made on the way
-	cg          map[string]string // programs, by GOARCH
+	cg          map[target]string // programs
 	bases       map[string]string // root file systems of images, by GOARCH
 	extras      []file            // man pages, completions, licences: what each package has beside cg
 }
 
 // arch is an architecture under its names.
-type arch struct{ zig, wheel, npm string }
+type arch struct{ cpu, npm string }
 
 // arches are the architectures by GOARCH.
 var arches = map[string]arch{
-	"amd64": {"x86_64-linux-gnu", "x86_64", "x64"},
-	"arm64": {"aarch64-linux-gnu", "aarch64", "arm64"},
+	"amd64": {"x86_64", "x64"},
+	"arm64": {"aarch64", "arm64"},
 }
 
 func main() {
@@ -58,20 +55,16 @@ func run(args []string) error {
 	flags := flag.NewFlagSet("release", flag.ExitOnError)
 	out := flags.String("o", "", "the `folder` of the packages, new or empty")
 	names := flags.String("arch", "amd64,arm64", "architectures")
-	r := &release{cg: map[string]string{}, bases: map[string]string{}}
+	libcs := flags.String("libc", "gnu,musl", "C libraries")
+	r := &release{cg: map[target]string{}, bases: map[string]string{}}
 	flags.Func("base", "`GOARCH=FILE`: a root file system with the C library, as tar, for an image", r.base)
 	flags.Parse(args)
 	if *out == "" {
 		return errors.New("name a folder for the packages: -o DIR")
 	}
-	wanted := strings.Split(*names, ",")
-	for _, name := range wanted {
-		if _, ok := arches[name]; !ok {
-			return fmt.Errorf("-arch %s is not known: use amd64, arm64", name)
-		}
-	}
-	if !slices.Contains(wanted, runtime.GOARCH) {
-		return fmt.Errorf("-arch has to have %s, too: its cg writes the man pages", runtime.GOARCH)
+	wanted, err := targets(*names, *libcs)
+	if err != nil {
+		return err
 	}
 	if err := r.begin(*out); err != nil {
 		return err
@@ -80,14 +73,9 @@ func run(args []string) error {
 	if err := r.stage(); err != nil {
 		return err
 	}
-	for _, name := range wanted {
-		if err := r.prebuild(name); err != nil {
-			return fmt.Errorf("prebuilding for %s: %w", name, err)
-		}
-	}
-	for _, name := range wanted {
-		if err := r.build(name); err != nil {
-			return err
+	for _, t := range wanted {
+		if err := r.build(t); err != nil {
+			return fmt.Errorf("building cg for %s: %w", t, err)
 		}
 	}
 	return r.packages()
@@ -140,33 +128,27 @@ func epoch(seconds string) (time.Time, error) {
 	return time.Unix(n, 0).UTC(), err
 }
 
-// glibc is the lowest version of the GNU C library on which cg runs.
-const glibc = "2.28"
-
-// compiler is the C compiler for an architecture.
-func (r *release) compiler(goarch string) string {
-	return filepath.Join(r.source, "release", "zigcc") + " " + arches[goarch].zig + "." + glibc
-}
-
-// build makes cg for an architecture.
-func (r *release) build(goarch string) error {
+// build makes cg for a machine, with what cg would compile at first use.
+func (r *release) build(t target) error {
+	if err := r.prebuild(t); err != nil {
+		return err
+	}
 	stamp, err := r.stamp()
 	if err != nil {
 		return err
 	}
-	name := filepath.Join(r.work, goarch, "cg")
-	_, err = r.in(r.staged, []string{"CGO_ENABLED=1", "GOOS=linux", "GOARCH=" + goarch, "CC=" + r.compiler(goarch)},
+	name := filepath.Join(r.work, t.String(), "cg")
+	_, err = r.in(r.staged, []string{"CGO_ENABLED=1", "GOOS=linux", "GOARCH=" + t.goarch, "CC=" + r.compiler(t)},
 		"go", "build", "-trimpath", "-buildvcs=false", "-tags=prebuilt", "-ldflags=-s -w"+stamp, "-o", name, ".")
-	if err != nil {
-		return fmt.Errorf("building cg for %s: %w", goarch, err)
+	if err == nil {
+		r.cg[t] = name
 	}
-	r.cg[goarch] = name
-	return nil
+	return err
 }
 
 // packages makes all of them of the programs.
 func (r *release) packages() error {
-	fields, err := r.said(r.cg[runtime.GOARCH], "--version")
+	fields, err := r.said(r.cg[native()], "--version")
 	if err != nil {
 		return err
 	}
@@ -175,11 +157,14 @@ func (r *release) packages() error {
 	if err := r.gather(); err != nil {
 		return err
 	}
-	for _, goarch := range slices.Sorted(maps.Keys(r.cg)) {
-		for _, step := range []func(string) error{r.archive, r.deb, r.rpm, r.wheel, r.npm,
-			r.image} {
-			if err := step(goarch); err != nil {
-				return fmt.Errorf("%s: %w", goarch, err)
+	for t := range r.cg {
+		steps := []func(target) error{r.archive, r.wheel, r.npm}
+		if t.libc == "gnu" { // that of the distributions with these packages
+			steps = append(steps, r.deb, r.rpm, r.image)
+		}
+		for _, step := range steps {
+			if err := step(t); err != nil {
+				return fmt.Errorf("%s: %w", t, err)
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"text/template"
 )
 
@@ -18,7 +19,7 @@ var recipes embed.FS
 // recipe is what the texts in the folder recipes are filled with.
 type recipe struct {
 	Version, About, Repository, Downloads, Glibc string
-	Archives                                     []archived
+	Archives, Musl                               []archived // for the GNU C library, and for musl
 }
 
 // archived is an archive of cg (release.archive), with its digest as text and as Nix has it.
@@ -29,14 +30,18 @@ type archived struct{ Arch, CPU, File, SHA256, SRI string }
 func (r *release) recipes() error {
 	all := recipe{Version: r.version, About: about, Repository: "https://" + repository, Downloads: r.downloads(),
 		Glibc: glibc}
-	for _, goarch := range slices.Sorted(maps.Keys(r.cg)) {
-		name := "cg-" + r.version + "-linux-" + goarch + ".tar.gz"
+	for _, t := range slices.SortedFunc(maps.Keys(r.cg), func(a, b target) int { return strings.Compare(a.String(), b.String()) }) {
+		name := r.archiveName(t) + ".tar.gz"
 		content, err := os.ReadFile(filepath.Join(r.out, name))
 		if err != nil {
 			return err
 		}
 		sum := sha256.Sum256(content)
-		all.Archives = append(all.Archives, archived{goarch, arches[goarch].wheel, name, hex.EncodeToString(sum[:]),
+		list := &all.Archives
+		if t.libc == "musl" {
+			list = &all.Musl
+		}
+		*list = append(*list, archived{t.goarch, arches[t.goarch].cpu, name, hex.EncodeToString(sum[:]),
 			"sha256-" + base64.StdEncoding.EncodeToString(sum[:])})
 	}
 	texts, err := template.ParseFS(recipes, "recipes/*")

@@ -132,6 +132,29 @@ func TestInstall(t *testing.T) {
 		}
 		removed(before)
 	}
+	// Where getconf knows no GNU library and ldd is musl's, the archive for musl is taken.
+	musl, prefix := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{"getconf": "exit 1", "ldd": "echo 'musl libc (x86_64)' >&2; exit 1"} {
+		if err := os.WriteFile(filepath.Join(musl, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := os.Getenv("PATH")
+	t.Setenv("PATH", musl+":"+path)
+	only := t.TempDir()
+	name := "cg-0.1.0-linux-musl-" + runtime.GOARCH + ".tar.gz"
+	if err := os.Link(filepath.Join(dir, name), filepath.Join(only, name)); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := run("sh", prefix, "file://"+only); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	os.WriteFile(filepath.Join(musl, "ldd"), []byte("#!/bin/sh\necho another\n"), 0o755)
+	if out, err := run("sh", t.TempDir(), "file://"+only); err == nil || !strings.Contains(out, "or musl, and this system has another") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	t.Setenv("PATH", path)
+
 	another := t.TempDir()
 	os.Mkdir(filepath.Join(another, "bin"), 0o755)
 	os.WriteFile(filepath.Join(another, "bin", "cg"), []byte("#!/bin/sh\necho another\n"), 0o755)

@@ -3,10 +3,12 @@ package main
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,7 +53,7 @@ func made(t *testing.T) map[string][]byte {
 	if err := os.WriteFile(cg, []byte(fake), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	r.cg = map[string]string{runtime.GOARCH: cg}
+	r.cg = map[target]string{native(): cg, {runtime.GOARCH, "musl"}: cg}
 	if err := r.packages(); err != nil {
 		t.Fatal(err)
 	}
@@ -75,8 +77,8 @@ func TestPackagesAreReproducible(t *testing.T) {
 		t.Skip(err)
 	}
 	first, second := made(t), made(t)
-	if len(first) != 13 {
-		t.Errorf("%d files, want an archive, .deb, .rpm, wheel, npm's and Maven's packages, image, source, Go module, script, formula, flake and SHA256SUMS", len(first))
+	if len(first) != 16 {
+		t.Errorf("%d files, want an archive, a wheel and npm's package for two C libraries, .deb, .rpm, Maven's package, image, source, Go module, script, formula, flake and SHA256SUMS", len(first))
 	}
 	for name, content := range first {
 		if !bytes.Equal(content, second[name]) {
@@ -113,6 +115,51 @@ func wheelIsWhole(t *testing.T, content []byte) {
 		executable := f.Mode()&0o111 != 0
 		if executable != strings.HasSuffix(f.Name, "scripts/cg") {
 			t.Errorf("%s has the mode %v", f.Name, f.Mode())
+		}
+	}
+}
+
+// Each C library has packages of its own, and their names and descriptions say which.
+func TestTargets(t *testing.T) {
+	if got, err := targets("amd64,arm64", "gnu,musl"); err != nil || len(got) != 4 {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, test := range []struct{ arch, libc, want string }{
+		{"amd64,sparc", "gnu", "-arch sparc is not known: use amd64, arm64"},
+		{runtime.GOARCH, "gnu,uclibc", "-libc uclibc is not known: use gnu, musl"},
+		{runtime.GOARCH, "musl", "-arch has to have " + runtime.GOARCH + ", and -libc gnu, too"},
+	} {
+		if _, err := targets(test.arch, test.libc); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s, %s: %v", test.arch, test.libc, err)
+		}
+	}
+	r := &release{source: "/s", version: "1.2.3"}
+	for _, test := range []struct {
+		target                   target
+		archive, wheel, compiler string
+	}{
+		{target{"amd64", "gnu"}, "cg-1.2.3-linux-amd64", "manylinux_2_28_x86_64", "/s/release/zigcc x86_64-linux-gnu.2.28"},
+		{target{"arm64", "musl"}, "cg-1.2.3-linux-musl-arm64", "musllinux_1_2_aarch64", "/s/release/zigcc aarch64-linux-musl"},
+	} {
+		if got := []string{r.archiveName(test.target), test.target.wheel(), r.compiler(test.target)}; !slices.Equal(got, []string{test.archive, test.wheel, test.compiler}) {
+			t.Errorf("%v: %v", test.target, got)
+		}
+	}
+}
+
+// npm takes the package of its own C library only.
+func TestPackageOfNpm(t *testing.T) {
+	needs(t, "javac", "tar")
+	dir := saved(t, made(t))
+	cpu := arches[runtime.GOARCH].npm
+	for name, libc := range map[string]string{"codegreen-cg-linux-" + cpu: "glibc", "codegreen-cg-linux-musl-" + cpu: "musl"} {
+		text, err := exec.Command("tar", "-xzOf", filepath.Join(dir, name+"-0.1.0.tgz"), "package/package.json").Output()
+		var about struct {
+			Name string
+			Libc []string
+		}
+		if err := errorOf(err, json.Unmarshal(text, &about)); err != nil || about.Name != name || !slices.Equal(about.Libc, []string{libc}) {
+			t.Errorf("%s: %+v, %v", name, about, err)
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -183,12 +182,14 @@ func (r *release) sources() error {
 	return r.tarball(name+".tar.gz", name, files)
 }
 
-// prebuild compiles what cg would compile at first use, for an architecture.
-func (r *release) prebuild(goarch string) error {
-	args := []string{"run", "./runtimes/prebuild", "-arch", goarch}
-	if goarch == runtime.GOARCH { // classes are the same for all
-		args = append(args, "-javac", "javac")
+// prebuild compiles what cg would compile at first use, for a target. It takes the place of what was
+// compiled for another.
+func (r *release) prebuild(t target) error {
+	out := filepath.Join("runtimes", "prebuilt")
+	if err := os.RemoveAll(filepath.Join(r.staged, out)); err != nil {
+		return err
 	}
-	_, err := r.in(r.staged, []string{"CGO_ENABLED=0", "CC=" + r.compiler(goarch)}, "go", args...)
+	_, err := r.in(r.staged, []string{"CGO_ENABLED=0", "CC=" + r.compiler(t)}, "go", "run", "./runtimes/prebuild",
+		"-arch", t.goarch, "-javac", "javac", "-o", out)
 	return err
 }

@@ -14,22 +14,22 @@ import (
 // about says what cg is, in one line.
 const about = "measures how much energy each function of a program uses"
 
-func (r *release) deb(goarch string) error {
-	return r.system(goarch, "deb", "libc6 (>= "+glibc+")")
+func (r *release) deb(t target) error {
+	return r.system(t, "deb", "libc6 (>= "+glibc+")")
 }
 
-func (r *release) rpm(goarch string) error {
-	return r.system(goarch, "rpm", "glibc >= "+glibc)
+func (r *release) rpm(t target) error {
+	return r.system(t, "rpm", "glibc >= "+glibc)
 }
 
 // system makes a package of a distribution. It has the unit of cg monitor, which is not started,
 // and gives cg no right: sudo cg init-sensors does, when asked.
-func (r *release) system(goarch string, kind, libc string) error {
-	contents, err := r.contents(goarch)
+func (r *release) system(t target, kind, libc string) error {
+	contents, err := r.contents(t)
 	if err != nil {
 		return err
 	}
-	info := nfpm.WithDefaults(&nfpm.Info{Name: "cg", Arch: goarch, Platform: "linux", Version: r.version, Release: "1",
+	info := nfpm.WithDefaults(&nfpm.Info{Name: "cg", Arch: t.goarch, Platform: "linux", Version: r.version, Release: "1",
 		Section: "devel", Priority: "optional", Maintainer: maintainer, Homepage: "https://" + repository,
 		License: "Apache-2.0", MTime: r.at,
 		Description: about, DisableGlobbing: true,
@@ -50,8 +50,8 @@ func (r *release) system(goarch string, kind, libc string) error {
 }
 
 // contents are the files of a distribution's package, which nfpm reads from a folder.
-func (r *release) contents(goarch string) (files.Contents, error) {
-	cg, err := r.program(goarch, "bin/cg")
+func (r *release) contents(t target) (files.Contents, error) {
+	cg, err := r.program(t, "bin/cg")
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (r *release) contents(goarch string) (files.Contents, error) {
 	all := files.Contents{{Destination: "/usr/share/doc/cg", Type: files.TypeDir,
 		FileInfo: &files.ContentFileInfo{Owner: "root", Group: "root", Mode: 0o755, MTime: r.at}}}
 	for _, f := range append([]file{cg, unit}, r.extras...) {
-		name := filepath.Join(r.work, "usr-"+goarch, f.name)
+		name := filepath.Join(r.work, "usr-"+t.String(), f.name)
 		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 			return nil, err
 		}

@@ -3,7 +3,8 @@
 # .deb and the wheel in a new Debian without a C compiler, where programs in Python, Java and
 # Go are measured from dash, fish and sh, at the speed of native checkpoints; the script that installs,
 # the image, the Go module, the .rpm, npm's and Maven's beside it. What is removed leaves nothing.
-# cg of another architecture runs under QEMU.
+# cg of another architecture runs under QEMU. cg for musl measures beside Debian's musl, whose musl-gcc
+# builds the program in C.
 #
 #	testdata/packages.sh [FOLDER]   tries the packages in FOLDER, which it makes if it is not there
 #
@@ -76,7 +77,7 @@ highest=$(objdump -T "$work"/cg-*/bin/cg | grep -o 'GLIBC_[0-9.]*' | sort -uV | 
 [ "$(printf '%s\n' "$highest" GLIBC_2.28 | sort -V | tail -1)" = GLIBC_2.28 ] || fault "cg needs $highest"
 said "symbols of the C library up to $highest"
 
-# programs ROOT CG: cg measures three languages in a root.
+# programs CG [WARNING]: cg measures three languages in the new Debian.
 cat >"$work/work.py" <<'P'
 def fib(n):
     return n if n < 2 else fib(n - 1) + fib(n - 2)
@@ -103,6 +104,19 @@ func fib(n int) int {
 
 func main() { fmt.Println("go", fib(20)) }
 P
+# called NAME WARNING: what cg measured of a program, which may have a warning of that name.
+called() {
+  python3 - "$work/run.json" "$@" <<'P'
+import json, sys
+run = json.load(open(sys.argv[1]))
+fib = [f for f in run["functions"] if "fib" in f["name"]]
+assert fib and fib[0]["calls"] == 21891, fib
+assert run["totals"]["energy_j"] > 0, run["totals"]
+slow = [w for w in run["warnings"] if w["slug"] == "pure-runtime"]
+assert not slow or sys.argv[3] == "pure-runtime", slow
+print("packages: %s: %s called %d times" % (sys.argv[2], fib[0]["name"], fib[0]["calls"]))
+P
+}
 debian=$work/debian
 inside() { chroot "$debian" env -i HOME=/root TERM=dumb PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"; }
 programs() {
@@ -112,16 +126,7 @@ programs() {
     inside "${shells[n++]}" -c "cd /root/programs; '$1' measure -g fine --json '$f'" >"$work/run.json" 2>"$work/said" ||
       { cat "$work/said" >&2; fault "$1 cannot measure $f"; }
     grep -q ' 6765$' "$work/said" || fault "$f did not say its result"
-    python3 - "$work/run.json" "$f" <<'P'
-import json, sys
-run = json.load(open(sys.argv[1]))
-fib = [f for f in run["functions"] if "fib" in f["name"]]
-assert fib and fib[0]["calls"] == 21891, fib
-assert run["totals"]["energy_j"] > 0, run["totals"]
-slow = [w for w in run["warnings"] if w["slug"] == "pure-runtime"]
-assert not slow, slow
-print("packages: %s: %s called %d times" % (sys.argv[2], fib[0]["name"], fib[0]["calls"]))
-P
+    called "$f" "${2:-}"
   done
 }
 # files is what is in a root, but for caches and logs.
@@ -142,7 +147,7 @@ bound() { mkdir -p "$debian$1" && mount --bind "$1" "$debian$1" && mounted=("$de
 java=$(dirname "$(dirname "$(realpath "$(command -v javac)")")")
 mkdir -p "$debian/root/programs"
 cp "$work"/work.* "$work"/Work.* "$debian/root/programs"
-cp "$out"/*.deb "$out"/*.whl "$debian/root"
+cp "$out"/*.deb "$out"/*manylinux*.whl "$debian/root"
 mkdir "$debian/root/packages"
 cp "$out"/install.sh "$out"/cg-*-linux-"$deb".tar.gz "$debian/root/packages"
 for m in /proc /dev "$(go env GOROOT)" "$java"; do bound "$m"; done
@@ -179,6 +184,33 @@ programs /opt/cg/bin/cg
 inside env PREFIX=/opt/cg sh /root/packages/install.sh --uninstall >/dev/null
 left=$(find "$debian/opt" -mindepth 1 ! -path "$debian/opt/cg")
 [ -z "$left" ] || fault "the script leaves files behind: $left"
+
+# Debian's programs are of the GNU library, so that there the libraries for musl are not loaded, and Python has
+# the runtime without native code.
+said "cg for musl"
+mkdir "$debian/root/musl"
+tar -xzf "$(one "$out"/cg-*-linux-musl-"$deb".tar.gz)" -C "$debian/root/musl" --strip-components=1
+needed=$(objdump -p "$debian/root/musl/bin/cg" | awk '$1 == "NEEDED" { print $2 }')
+[ "$needed" = libc.so ] || fault "cg for musl needs $needed"
+! inside /root/musl/bin/cg --version >/dev/null 2>&1 || fault "cg for musl runs without musl"
+if ! cp "/lib/ld-musl-$machine.so.1" "$debian/lib/"; then
+  fault "musl is not installed: apt-get install musl-tools"
+fi
+inside /root/musl/bin/cg version | grep -q "linux/$deb" || fault "cg for musl is not for $deb"
+programs /root/musl/bin/cg pure-runtime
+if command -v musl-gcc >/dev/null; then
+  cat >"$work/work.c" <<'P'
+#include <stdio.h>
+
+static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+
+int main(void) { return printf("c %d\n", fib(20)) < 0; }
+P
+  (cd "$work" && CC=musl-gcc "$debian/root/musl/bin/cg" measure -g fine --json work.c >run.json 2>said) || { cat "$work/said" >&2; fault "cg for musl cannot measure a program in C"; }
+  grep -q '^c 6765$' "$work/said" || fault "work.c did not say its result"
+  called work.c pure-runtime
+fi
+rm "$debian/lib/ld-musl-$machine.so.1"
 
 said "the image"
 mkdir "$work/image" "$work/layers"

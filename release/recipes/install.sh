@@ -47,19 +47,30 @@ case ${1:-} in
 esac
 
 [ "$(uname -s)" = Linux ] || fault "cg is for Linux, and this is $(uname -s)"
-case $(uname -m) in
+libc=$(getconf GNU_LIBC_VERSION 2>/dev/null) || libc=
+if [ -n "$libc" ]; then
+  libc=${libc#* }
+  major=${libc%%.*} minor=${libc#*.}
+  minor=${minor%%.*}
+  want={{.Glibc}}
+  [ "$major" -gt "${want%.*}" ] || { [ "$major" = "${want%.*}" ] && [ "$minor" -ge "${want#*.}" ]; } ||
+    fault "cg needs the GNU C library {{.Glibc}} or later, and this is $libc"
+  libc=gnu
+else
+  case $(ldd --version 2>&1 || true) in
+    musl*) libc=musl ;;
+    *) fault "cg needs the GNU C library {{.Glibc}} or later, or musl, and this system has another: build cg from the source" ;;
+  esac
+fi
+case $libc-$(uname -m) in
 {{- range .Archives}}
-  {{.CPU}}) file={{.File}} sum={{.SHA256}} ;;
+  gnu-{{.CPU}}) file={{.File}} sum={{.SHA256}} ;;
 {{- end}}
-  *) fault "there is no cg for $(uname -m): build it from the source at {{.Repository}}" ;;
+{{- range .Musl}}
+  musl-{{.CPU}}) file={{.File}} sum={{.SHA256}} ;;
+{{- end}}
+  *) fault "there is no cg for $(uname -m) with this C library ($libc): build it from the source at {{.Repository}}" ;;
 esac
-libc=$(getconf GNU_LIBC_VERSION 2>/dev/null) || fault "cg needs the GNU C library {{.Glibc}} or later, and this system has another: build cg from the source"
-libc=${libc#* }
-major=${libc%%.*} minor=${libc#*.}
-minor=${minor%%.*}
-want={{.Glibc}}
-[ "$major" -gt "${want%.*}" ] || { [ "$major" = "${want%.*}" ] && [ "$minor" -ge "${want#*.}" ]; } ||
-  fault "cg needs the GNU C library {{.Glibc}} or later, and this is $libc"
 
 # What is there and is not cg stays.
 if [ -e "$PREFIX/bin/cg" ] || [ -h "$PREFIX/bin/cg" ]; then
