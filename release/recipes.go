@@ -30,7 +30,8 @@ type archived struct{ Arch, CPU, File, SHA256, SRI string }
 func (r *release) recipes() error {
 	all := recipe{Version: r.version, About: about, Repository: "https://" + repository, Downloads: r.downloads(),
 		Glibc: glibc}
-	for _, t := range slices.SortedFunc(maps.Keys(r.cg), func(a, b target) int { return strings.Compare(a.String(), b.String()) }) {
+	byName := func(a, b target) int { return strings.Compare(a.String(), b.String()) }
+	for _, t := range slices.SortedFunc(maps.Keys(r.cg), byName) {
 		name := r.archiveName(t) + ".tar.gz"
 		content, err := os.ReadFile(filepath.Join(r.out, name))
 		if err != nil {

@@ -29,7 +29,8 @@ func (r *release) system(t target, kind, libc string) error {
 	if err != nil {
 		return err
 	}
-	info := nfpm.WithDefaults(&nfpm.Info{Name: "cg", Arch: t.goarch, Platform: "linux", Version: r.version, Release: "1",
+	info := nfpm.WithDefaults(&nfpm.Info{Name: "cg", Arch: t.goarch, Platform: "linux",
+		Version: r.version, Release: "1",
 		Section: "devel", Priority: "optional", Maintainer: maintainer, Homepage: "https://" + repository,
 		License: "Apache-2.0", MTime: r.at,
 		Description: about, DisableGlobbing: true,

@@ -28,7 +28,8 @@ func targets(arch, libc string) (all []target, err error) {
 		}
 	}
 	if !slices.Contains(all, native()) {
-		return nil, fmt.Errorf("-arch has to have %s, and -libc gnu, too: their cg writes the man pages", runtime.GOARCH)
+		return nil, fmt.Errorf("-arch has to have %s, and -libc gnu, too: their cg writes the man pages",
+			runtime.GOARCH)
 	}
 	return all, nil
 }

@@ -193,7 +193,8 @@ func Within[T any](limit time.Duration, call func() T, late func(T)) (answer T, 
 // queued is for how long a thread of this process was ready while the kernel ran others; 0 where the kernel does
 // not tell. Tests replace it.
 var queued = func(thread int) time.Duration {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/schedstat", thread)) // of a thread that has ended there is none
+	// Of a thread that has ended there is none.
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/schedstat", thread))
 	return queuedOf(string(text))
 }
 
