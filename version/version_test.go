@@ -101,6 +101,7 @@ func TestPackagesHaveTheVersion(t *testing.T) {
 	for name, want := range map[string]string{
 		"golang/_sdk/codegreen.go":                      `const Version = "` + Cg + `"`,
 		"java/sdk/pom.xml":                              "<version>" + Cg + "</version>",
+		"java/sdk/jmh/pom.xml":                          "<version>" + Cg + "</version>",
 		"java/sdk/junit/pom.xml":                        "<version>" + Cg + "</version>",
 		"java/sdk/src/main/java/codegreen/Session.java": `String VERSION = "` + Cg + `"`,
 		"python/sdk/codegreen/__init__.py":              `__version__ = "` + Cg + `"`,
