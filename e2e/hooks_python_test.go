@@ -183,3 +183,80 @@ func TestJupyter(t *testing.T) {
 		t.Error(left, said)
 	}
 }
+
+const spansWithJoules = `
+import threading, time
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor, BatchSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from codegreen.opentelemetry import EnergySpanProcessor
+
+exporter = InMemorySpanExporter()
+provider = TracerProvider()
+processor = EnergySpanProcessor(BatchSpanProcessor(exporter))
+provider.add_span_processor(processor)
+tracer = provider.get_tracer("test")
+before = {"mine": 1}
+with tracer.start_as_current_span("request", attributes=before) as span:
+    span.add_event("begun")
+    with tracer.start_as_current_span("query"):
+        time.sleep(0.1)
+    late = tracer.start_span("late")
+    time.sleep(0.1)
+time.sleep(0.1)
+late.end()  # after its parent
+assert provider.force_flush()
+spans = {s.name: s for s in exporter.get_finished_spans()}
+assert set(spans) == {"request", "query", "late"}, spans
+watts = 23
+for name, least in ("request", 0.2), ("query", 0.1), ("late", 0.2):
+    s = spans[name]
+    a, seconds = s.attributes, (s.end_time - s.start_time) / 1e9
+    assert a["codegreen.energy_kind"] == "measured" and seconds >= least, (name, dict(a))
+    assert a["codegreen.energy_lo_j"] <= a["codegreen.energy_j"] <= a["codegreen.energy_hi_j"], (name, dict(a))
+    assert 0.7 * watts * seconds < a["codegreen.energy_j"] < 1.3 * watts * seconds, (name, seconds, dict(a))
+r = spans["request"]
+assert r.attributes["mine"] == 1 and [e.name for e in r.events] == ["begun"] and r.resource.attributes, r
+assert spans["query"].parent.span_id == r.context.span_id and r.instrumentation_scope.name == "test"
+assert not processor._session._all and not processor._session._pending and not processor._open
+
+# Two traces at a time share.
+exporter.clear()
+def trace(name):
+    with tracer.start_as_current_span(name):
+        time.sleep(0.3)
+threads = [threading.Thread(target=trace, args=(n,)) for n in ("left", "right")]
+began = time.monotonic()
+for t in threads:
+    t.start()
+for t in threads:
+    t.join()
+lasted = time.monotonic() - began
+provider.force_flush()
+both = [s.attributes["codegreen.energy_j"] for s in exporter.get_finished_spans()]
+assert len(both) == 2 and sum(both) < 1.3 * watts * lasted, (both, lasted)
+last = tracer.start_span("last")
+last.end()
+exporter.clear()
+provider.shutdown()
+print("held", len(exporter.get_finished_spans()))
+`
+
+// EnergySpanProcessor writes joules and bounds onto the spans of the real SDK of OpenTelemetry.
+func TestSpansOfPythonHaveJoules(t *testing.T) {
+	t.Parallel()
+	said, _ := inPython(t, hooksPython(t), spansWithJoules)
+	says(t, said, "held 1")
+	text, err := os.ReadFile("docs/hooks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, program, found := strings.Cut(string(text), "## OpenTelemetry\n")
+	_, program, begun := strings.Cut(program, "\n```python\n")
+	program, _, ended := strings.Cut(program, "\n```\n")
+	if !found || !begun || !ended {
+		t.Fatal("docs/hooks.md has no example of spans")
+	}
+	said, _ = inPython(t, hooksPython(t), program+"\n")
+	says(t, said, `"name": "search"`, `"codegreen.energy_j": `, `"codegreen.energy_kind": "measured"`)
+}
