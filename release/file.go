@@ -49,7 +49,8 @@ func (r *release) gather() error {
 		return err
 	}
 	r.extras = append(r.extras, file{"share/doc/cg/sbom.cdx.json", []byte(bom + "\n"), 0o644})
-	for _, name := range []string{"README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE", "docs/licences.md"} {
+	for _, name := range []string{"README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE", "docs/licences.md",
+		"docs/SKILL.md"} {
 		text, err := os.ReadFile(filepath.Join(r.source, name))
 		if err != nil {
 			return err
