@@ -10,6 +10,7 @@ import (
 	"cg/report/format"
 	"cg/track/energylog"
 	"cg/track/merge"
+	"cg/version"
 )
 
 func trackMergeCommand() *cli.Command {
@@ -28,7 +29,7 @@ Exit status: 0; 1 if a log cannot be read, or they have no time in common; 2 usa
 			&cli.StringFlag{Name: "step", Usage: "moments are `TIME` apart (seconds, or such as 100ms)"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
 				Usage: "save every column at every moment as CSV to `FILE`, - for standard output"},
-			&cli.StringFlag{Name: "export-plot", Usage: "draw the power over time to `FILE` (.svg, .png)"},
+			&cli.StringFlag{Name: "export-plot", Usage: "draw the power over time to `FILE` (.svg, .png; .html, a page with the figures)"},
 		},
 		OnUsageError: usageError,
 		Action:       runTrackMerge,
@@ -65,6 +66,7 @@ func runTrackMerge(c *cli.Context) error {
 	if err != nil {
 		return fail(statusFailure, "track merge: %w", err)
 	}
+	logs.CgVersion = version.Cg
 	defer table.abandon()
 	defer picture.abandon()
 	if err := table.open(); err != nil {

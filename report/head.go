@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,6 +28,12 @@ func HeadOf(f io.ReadSeeker) (h Head, err error) {
 			err = back
 		}
 	}()
+	if what := otherFile(f); what != "" {
+		return h, errors.New("not a saved run: it is " + what)
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return h, err
+	}
 	refused := func(err error) (Head, error) {
 		return h, fmt.Errorf("not a saved run: %w", locatedIn(f, err))
 	}
@@ -87,4 +94,24 @@ func HeadOf(f io.ReadSeeker) (h Head, err error) {
 		return h, Unreadable(meta.CgVersion, *meta.SchemaVersion, "use that cg, or a newer one")
 	}
 	return h, nil
+}
+
+// otherFiles are files that cg writes and that are no document, by how they begin, with what shows them.
+var otherFiles = []struct{ begins, is string }{
+	{"CGEVENTS", "an event log of cg measure --events, which is shown with its run: cg report RUN.json --events FILE"},
+	{"CGPM", "what cg gpu sample recorded: cg gpu decode FILE shows it"},
+	{"unix_ns,", "a log of cg track: cg track merge FILE --export-plot PAGE.html shows it"},
+	{`{"columns":[{"name":`, "a log of cg track: cg track merge FILE --export-plot PAGE.html shows it"},
+}
+
+// otherFile says what a file is that is no document, by its first bytes, and "" where they tell nothing.
+func otherFile(f io.Reader) string {
+	head := make([]byte, 32)
+	n, _ := io.ReadFull(f, head)
+	for _, o := range otherFiles {
+		if bytes.HasPrefix(head[:n], []byte(o.begins)) {
+			return o.is
+		}
+	}
+	return ""
 }

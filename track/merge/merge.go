@@ -37,6 +37,8 @@ type Logs struct {
 	Parts   []Sum // of each log
 	Total   Sum
 	step    float64 // seconds, not rounded
+	// CgVersion is of the cg that merged them, where it is known.
+	CgVersion string
 }
 
 // Sum is what a log, or all, come to in the time that they have in common.

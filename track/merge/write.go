@@ -12,16 +12,30 @@ import (
 	"cg/shown"
 )
 
+// Lead is what was merged, in a line.
+func (l *Logs) Lead() string {
+	from, to := time.Unix(0, l.Start), time.Unix(0, l.At(l.Steps-1))
+	return fmt.Sprintf("%s on one clock: %s to %s, %d moments, %s apart", l.count(),
+		from.Format("2006-01-02 15:04:05.000 -07:00"), to.Format("15:04:05.000"), l.Steps, l.Step.String())
+}
+
+// Figures are those of each log and of all, as texts: a row has its name and what else is to be known, then columns.
+func (l *Logs) Figures() (head []string, rows [][]string) {
+	head = []string{"log", "energy J", "mean W", "min W", "median W", "max W"}
+	for _, s := range append(l.Parts[:len(l.Parts):len(l.Parts)], l.Total) {
+		rows = append(rows, []string{s.Name + s.note(l.Steps), s.mark() + figure(s.EnergyJ), figure(s.Mean),
+			figure(s.Min), figure(s.Median), figure(s.Max)})
+	}
+	return head, rows
+}
+
 // WriteText writes the figures of each log and of all for people.
 func (l *Logs) WriteText(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	from, to := time.Unix(0, l.Start), time.Unix(0, l.At(l.Steps-1))
-	shown.Fprintf(b, "%s on one clock: %s to %s, %d moments, %s apart\n\n", l.count(),
-		from.Format("2006-01-02 15:04:05.000 -07:00"), to.Format("15:04:05.000"), l.Steps, l.Step.String())
-	shown.Fprintf(b, "%12s %10s %10s %10s %10s  %s\n", "energy J", "mean W", "min W", "median W", "max W", "log")
-	for _, s := range append(l.Parts[:len(l.Parts):len(l.Parts)], l.Total) {
-		shown.Fprintf(b, "%12s %10s %10s %10s %10s  %s%s\n", s.mark()+figure(s.EnergyJ), figure(s.Mean), figure(s.Min),
-			figure(s.Median), figure(s.Max), s.Name, s.note(l.Steps))
+	shown.Fprintf(b, "%s\n\n", l.Lead())
+	head, rows := l.Figures()
+	for _, row := range append([][]string{head}, rows...) {
+		shown.Fprintf(b, "%12s %10s %10s %10s %10s  %s\n", row[1], row[2], row[3], row[4], row[5], row[0])
 	}
 	return b.Flush()
 }

@@ -189,6 +189,7 @@ func (p *tab) words() []byte {
 	fmt.Fprintln(&out, p.value(`document.querySelector('header').innerText`))
 	for _, id := range strings.Split(p.value(`[...document.querySelectorAll('#tabs button')].map((b) => b.dataset.tab).join()`), ",") {
 		p.tab(id)
+		p.is(`document.querySelectorAll('[aria-busy]').length`, "0")
 		fmt.Fprintf(&out, "\n--- %s\n%s\n", id, p.value(`document.getElementById('view-`+id+`').innerText`))
 	}
 	return out.Bytes()

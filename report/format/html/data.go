@@ -303,7 +303,7 @@ func pageRunOf(r *report.Run, source bool) pageRun {
 }
 
 // pageComparison is what a page shows of a Comparison. Its functions are numbers
-// of those of the last run, each the first of its name.
+// of those of its run, each the first of its name.
 type pageComparison struct {
 	Threshold float64           `json:"threshold"`
 	Weak      bool              `json:"weak"`
@@ -323,20 +323,28 @@ type pageComparison struct {
 // pageThreshold is the smallest change that a page calls one.
 const pageThreshold = 0.05
 
-func pageComparisonOf(runs []*report.Run, names []string) *pageComparison {
+// pageComparisonsOf holds each run against the first.
+func pageComparisonsOf(runs []*report.Run, names []string) []*pageComparison {
 	if len(runs) < 2 {
 		return nil
 	}
-	last := len(runs) - 1
+	out := make([]*pageComparison, len(runs))
+	for i := range runs[1:] {
+		out[i+1] = pageComparisonOf(runs, names, i+1)
+	}
+	return out
+}
+
+func pageComparisonOf(runs []*report.Run, names []string, n int) *pageComparison {
 	c, err := compare.Compare(compare.Side{Names: names[:1], Saved: []saved.Document{{Run: runs[0]}}},
-		compare.Side{Names: names[last:], Saved: []saved.Document{{Run: runs[last]}}},
+		compare.Side{Names: names[n : n+1], Saved: []saved.Document{{Run: runs[n]}}},
 		compare.Options{Threshold: pageThreshold, Allow: true})
 	if err != nil { // the same run twice
 		return nil
 	}
 	type key struct{ language, name string }
 	number := map[key]int{}
-	for i, f := range runs[last].Functions {
+	for i, f := range runs[n].Functions {
 		k := key{f.Language, f.Name}
 		if _, known := number[k]; !known {
 			number[k] = i

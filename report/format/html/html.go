@@ -26,8 +26,8 @@ var page embed.FS
 // The parts of the page, in their order. uPlot (MIT, page/uplot) draws what
 // goes over time; its licence stands in the page.
 var (
-	pageScripts = []string{"uplot/uPlot.iife.min.js", "base.js", "shared.js", "search.js", "tree.js", "block.js",
-		"head.js", "lanes.js", "power.js", "flame.js", "functions.js", "source.js", "compare.js", "overview.js",
+	pageScripts = []string{"uplot/uPlot.iife.min.js", "base.js", "shared.js", "tip.js", "search.js", "tree.js", "block.js",
+		"head.js", "part.js", "lanes.js", "power.js", "flame.js", "functions.js", "source.js", "compare.js", "overview.js",
 		"panel.js", "export.js", "page.js"}
 	pageStyles = []string{"uplot/uPlot.min.css", "page.css"}
 )
@@ -42,7 +42,8 @@ func init() {
 			stream.AsRun(func(w io.Writer, r *report.Run, o format.Options) error {
 				return write(w, report.Several{r}, o)
 			}), format.Writes(writeCluster), format.Writes(writeUsage),
-			format.Writes(writeGate), format.Writes(writeComparison), format.Writes(writeTrend)},
+			format.Writes(writeGate), format.Writes(writeComparison), format.Writes(writeTrend),
+			format.Writes(writeMerged)},
 	})
 }
 
@@ -134,9 +135,9 @@ func pageData(runs report.Several, o format.Options) (data, block []byte, err er
 		Problems []string              `json:"problems"`
 		Advice   map[string]string     `json:"advice"` // by slug of a warning
 		Sources  map[string]pageSource `json:"sources"`
-		// Comparison is of the first and the last run; null for one run, and for one
-		// that is held against itself.
-		Comparison *pageComparison `json:"comparison"`
+		// Comparisons are those of each run and the first: null for the first, and for one
+		// that is held against itself. There are none of one run.
+		Comparisons []*pageComparison `json:"comparisons"`
 	}{Names: pageTitles(runs, o), Problems: append([]string{}, runs.Different()...), Advice: map[string]string{}}
 	for _, r := range runs {
 		p := pageRunOf(r, o.Source != nil || keptSources(r))
@@ -154,7 +155,7 @@ func pageData(runs report.Several, o format.Options) (data, block []byte, err er
 		}
 	}
 	d.Sources = pageSources(runs, o)
-	d.Comparison = pageComparisonOf(runs, d.Names)
+	d.Comparisons = pageComparisonsOf(runs, d.Names)
 	data, err = frame.JSON(d)
 	return data, block, err
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"cg/nemb"
+	"cg/nemb/condition"
 	"cg/report"
 	"cg/report/format"
 	"cg/report/reporttest"
@@ -136,7 +137,7 @@ func TestPage(t *testing.T) {
 			{reporttest.Example(t, nemb.Measured), r, reporttest.Suite(t, nemb.Estimated)}} {
 			p := open(t, b, "bare", reporttest.Write(t, "html", report.Together(runs), format.Options{}), 700, 900)
 			if len(runs) > 1 {
-				p.is(`document.querySelectorAll('#beside thead th').length`, fmt.Sprint(len(runs)+2))
+				p.is(`document.querySelectorAll('#beside thead th').length`, "4") // two runs have a column of changes
 				for i := range runs {
 					p.click(fmt.Sprintf(`#runs [data-value="%d"]`, i))
 				}
@@ -318,6 +319,13 @@ func TestPage(t *testing.T) {
 	t.Run("source", func(t *testing.T) {
 		p := open(t, b, "source", reporttest.Write(t, "html", reporttest.Example(t, nemb.Measured), format.Options{Source: sampleSource}), 1400, 900)
 		p.tab("source")
+		// What no function with energy has is folded; the first function ends in line 39, the second in line 59.
+		p.is(`[...document.querySelectorAll('#source-code .fold')].map((e) => e.dataset.from + '-' + e.dataset.to + ' ' + e.textContent.replace(/\u00a0/g, ' ')).join('; ')`,
+			"1-27 27 lines folded; 43-47 5 lines folded; 63-80 18 lines folded")
+		p.is(`document.querySelectorAll('#source-code .l').length`, "30")
+		p.click(`#source-code .fold`)
+		p.is(`document.querySelectorAll('#source-code .l').length+','+document.querySelectorAll('#source-code .fold').length`, "57,2")
+		p.click(`#source [data-value="all"]`)
 		p.is(`document.querySelectorAll('#source-code .l').length`, "80")
 		p.is(`[...document.querySelectorAll('#source-code .first')].map((e) => e.dataset.line + ' ' + e.querySelector('.cost').textContent).join()`, "30 4.92J,50 9.84J")
 		p.tab("functions")
@@ -359,6 +367,59 @@ func TestPage(t *testing.T) {
 		p.click(`#runs [data-value="-1"]`)
 		p.is(`document.querySelectorAll('#beside').length`, "1")
 		p.shot("compare")
+		p.quiet()
+	})
+	t.Run("three", func(t *testing.T) {
+		runs := report.Several{reporttest.Scaled(t, nemb.Measured, "a", 1), reporttest.Scaled(t, nemb.Measured, "b", 0.5),
+			reporttest.Scaled(t, nemb.Measured, "c", 1)}
+		*runs[1].Paths[2].SelfEnergyJ /= 2
+		p := open(t, b, "three", reporttest.Write(t, "html", runs, format.Options{Names: []string{"a", "b", "c"}}), 1400, 900)
+		// Each run has its change from the first, with a verdict. One that is none is grey.
+		cells := `[...document.querySelectorAll('#changes-table tbody tr:first-child td')].map((e) => e.innerText.replace(/[\s\u00a0]+/g, ' ').trim()).join('; ')`
+		p.is(cells, "9.84J; 4.92J −50.0 % lower?; 9.84J ±0.0 % no change shown; −4.92J")
+		p.is(`[...document.querySelectorAll('#changes-table tbody tr:first-child .change > span:first-child')].map((e) => e.className).join()`, "good,soft")
+		p.is(`[...document.querySelectorAll('#beside tbody tr:first-child .change')].map((e) => e.innerText.replace(/\u00a0/g, ' ')).join('; ')`,
+			"−50.0 % lower?; ±0.0 % no change shown")
+		p.tab("difference")
+		p.is(`document.querySelector('#difference h2').textContent`, "Call paths, a → c")
+		p.click(`#difference [aria-label="Run"] [data-value="1"]`)
+		p.is(`document.querySelector('#difference h2').textContent`, "Call paths, a → b")
+		p.is(`document.getElementById('difference-2').style.background.includes('--less')`, "true")
+		p.shot("three")
+		p.quiet()
+	})
+	t.Run("tips", func(t *testing.T) {
+		r := reporttest.Example(t, nemb.Measured)
+		p := open(t, b, "tips", reporttest.Write(t, "html", r, format.Options{}), 1400, 900)
+		tip := `(document.getElementById('tip')?.hidden === false ? document.getElementById('tip').innerText.replace(/[\s\u00a0]+/g, ' ') : '')`
+		over := func(selector string) {
+			var at struct{ X, Y float64 }
+			p.do(chromedp.Evaluate(`(() => { const b = document.querySelector('`+selector+`').getBoundingClientRect(); return { X: b.x + b.width / 2, Y: b.y + b.height / 2 }; })()`, &at))
+			p.do(input.DispatchMouseEvent(input.MouseMoved, at.X-3, at.Y), input.DispatchMouseEvent(input.MouseMoved, at.X, at.Y))
+		}
+		p.tab("flames")
+		p.do(chromedp.WaitVisible(`#flame-2`, chromedp.ByQuery))
+		over(`#flame-2`)
+		p.is(tip+`.includes('prüfsumme')`, "true")
+		p.is(tip+`.includes('9.84 J')`, "true")
+		over(`h1`)
+		p.is(tip, "")
+		p.tab("power")
+		over(`#power-plot .u-over`)
+		p.is(`/^at \d.* ms.* W, .* J so far/.test(`+tip+`)`, "true")
+		p.do(chromedp.KeyEvent("4"))
+		p.is(tip, "")
+		p.quiet()
+	})
+	t.Run("machine", func(t *testing.T) {
+		r := reporttest.Example(t, nemb.Measured)
+		hot, load := 71.4, 0.5
+		r.MachineState = &report.MachineState{Before: condition.State{Governors: []string{"powersave"}, Load1m: &load},
+			After: condition.State{Governors: []string{"performance"}, TemperatureC: &hot, Load1m: &load, PowerCapsW: map[string]float64{"package-0/long_term": 65}}}
+		p := open(t, b, "machine", reporttest.Write(t, "html", r, format.Options{}), 1400, 900)
+		p.tab("details")
+		p.is(`[...document.querySelectorAll('#machine-state tbody tr')].map((e) => e.innerText.replace(/[\s\u00a0]+/g, ' ')).join('; ')`,
+			"temperature ? 71 °C; governor powersave performance; power limits ? package-0/long_term 65.0 W; load of the last minute 0.50 0.50")
 		p.quiet()
 	})
 	t.Run("changes", func(t *testing.T) {
@@ -557,6 +618,6 @@ func TestKeptSources(t *testing.T) {
 	}
 	p := open(t, browserOf(t), "kept", reporttest.Write(t, "html", r, format.Options{}), 1400, 900)
 	p.tab("source")
-	p.is(`document.querySelector('#source-code .l .t').textContent.includes('line 1 of')`, "true")
+	p.is(`document.querySelector('#source-code .l .t').textContent.includes('line 28 of')`, "true")
 	p.quiet()
 }

@@ -2,7 +2,9 @@ package html
 
 import (
 	"cmp"
+	"encoding/base64"
 	"fmt"
+	"html/template"
 	"io"
 	"math"
 	"slices"
@@ -21,6 +23,8 @@ type sheet struct {
 	lead           string // one sentence
 	facts          [][2]string
 	warnings       []report.Warning
+	picture        []byte // SVG
+	pictured       string // what the picture shows
 	changes        []change
 	tables         []table
 	notes          []string
@@ -56,6 +60,7 @@ var sheetBody = frame.New(`<main>
 {{range .Facts}}<dt>{{index . 0}}</dt><dd>{{index . 1}}</dd>
 {{end}}</dl>
 {{range .Warnings}}<p class="warning"><b>{{index . 0}}</b> {{index . 1}}</p>
+{{end}}{{with .Picture}}<figure><img alt="{{$.Pictured}}" src="{{.}}"></figure>
 {{end}}{{with .Chart}}<figure class="changes"><svg xmlns="http://www.w3.org/2000/svg" width="{{.Width}}" height="{{.Height}}" viewBox="0 0 {{.Width}} {{.Height}}" role="img" aria-label="Changes with their intervals">
 {{range .Ticks}}<line x1="{{.X}}" x2="{{.X}}" y1="0" y2="{{$.Chart.Bottom}}" class="{{.Class}}"/><text x="{{.X}}" y="{{$.Chart.Below}}" text-anchor="middle">{{.Text}}</text>
 {{end}}{{range .Rows}}<text x="{{$.Chart.Left}}" y="{{.Text}}" text-anchor="end">{{.Name}}<title>{{.Full}}</title></text>
@@ -77,6 +82,8 @@ var sheetBody = frame.New(`<main>
 // sheetStyle is what a sheet has besides the frame's.
 const sheetStyle = `td:first-child { font-family: ui-monospace, monospace; }
 .lead { font-size: 17px; color: inherit; margin-bottom: 12px; }
+figure { margin: 20px 0; }
+img { width: 100%; height: auto; border: 1px solid var(--line); border-radius: 8px; background: #fff; }
 .changes { margin: 20px 0; overflow-x: auto; }
 svg { max-width: 100%; height: auto; }
 svg text { font-size: 12px; fill: currentColor; dominant-baseline: middle; }
@@ -102,9 +109,14 @@ func (s sheet) write(w io.Writer) error {
 		}
 		tables[i].Columns = lines(t.Columns)
 	}
+	var picture template.URL
+	if len(s.picture) > 0 {
+		picture = template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(s.picture))
+	}
 	return sheetBody.Write(w, frame.Page{Title: s.title + " · energy", Version: s.version,
 		Style: frame.Style + sheetStyle, Body: map[string]any{
 			"Title": shown.Line(s.title), "Lead": shown.Line(s.lead), "Facts": facts, "Warnings": warnings,
+			"Picture": picture, "Pictured": shown.Line(s.pictured),
 			"Chart": chartOf(s.changes), "Tables": tables, "Notes": lines(s.notes),
 		}})
 }

@@ -14,7 +14,9 @@ import (
 // pageTimeline is the timeline of a page.
 type pageTimeline struct {
 	Note    string       `json:"note"`
+	Log     bool         `json:"log"`   // it is from a log of all calls
 	Sites   []string     `json:"sites"` // their names
+	Files   []string     `json:"files"` // and where they stand
 	Threads []pageThread `json:"threads"`
 }
 
@@ -45,8 +47,9 @@ func pageTimelineOf(r *report.Run, start int64, o format.Options) (*pageTimeline
 	if t == nil || err != nil {
 		return nil, err
 	}
-	out := &pageTimeline{Note: t.Note, Sites: []string{}, Threads: []pageThread{}}
-	sites := map[string]int{}
+	out := &pageTimeline{Note: t.Note, Log: o.Events != nil, Sites: []string{}, Files: []string{},
+		Threads: []pageThread{}}
+	sites := map[[2]string]int{}
 	var threads []*pageThread
 	inside := map[*pageThread]int64{}
 	depth := []checkpoint.Instant{} // the ends of the slices around
@@ -56,10 +59,10 @@ func pageTimelineOf(r *report.Run, start int64, o format.Options) (*pageTimeline
 			depth = depth[:0]
 		}
 		th := threads[len(threads)-1]
-		name := t.Name(s)
-		if _, ok := sites[name]; !ok {
-			sites[name] = len(out.Sites)
-			out.Sites = append(out.Sites, name)
+		site := [2]string{t.Name(s), t.Places[s.Site].File}
+		if _, ok := sites[site]; !ok {
+			sites[site] = len(out.Sites)
+			out.Sites, out.Files = append(out.Sites, site[0]), append(out.Files, site[1])
 		}
 		for len(depth) > 0 && depth[len(depth)-1] <= s.From {
 			depth = depth[:len(depth)-1]
@@ -68,7 +71,7 @@ func pageTimelineOf(r *report.Run, start int64, o format.Options) (*pageTimeline
 			inside[th] += s.Lasted()
 		}
 		th.From, th.Long = append(th.From, float64(int64(s.From)-start)/1e3), append(th.Long, float64(s.Lasted())/1e3)
-		th.Site, th.Depth = append(th.Site, sites[name]), append(th.Depth, len(depth))
+		th.Site, th.Depth = append(th.Site, sites[site]), append(th.Depth, len(depth))
 		depth = append(depth, s.To)
 	}
 	if len(threads) > pageThreads {

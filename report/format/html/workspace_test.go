@@ -226,8 +226,46 @@ func TestWorkspace(t *testing.T) {
 		p.is(`[...document.querySelectorAll('#range-functions tbody tr')].map((e) => e.innerText.replace(/[\s\u00a0]+/g, ' ').trim()).join('; ')`,
 			"app.main</script> 350ms; app.work 250ms")
 		p.is(`[...document.querySelectorAll('#range-tests tbody tr')].map((e) => e.innerText.replace(/[\s\u00a0]+/g, ' ').trim()).join('; ')`,
-			"test_shop.py::test_work[1] in part 8.00J 400ms; test_shop.py::test_none 2.00J 100ms")
+			"test_shop.py::test_work[1] in part 5.00J 250ms; test_shop.py::test_none 2.00J 100ms")
 		p.shot("range")
+		p.quiet()
+	})
+	t.Run("part", func(t *testing.T) {
+		r := reporttest.Suite(t, nemb.Measured)
+		r.Functions = append(r.Functions, r.Functions[0])
+		for i, name := range []string{"app.main</script>", "app.work"} {
+			j := report.Joules(2_000_000 * (i + 1))
+			r.Functions[i].Name, r.Functions[i].File, r.Functions[i].SelfEnergyJ, r.Functions[i].SelfTimeS = name, "/src/app.py", &j, 1
+		}
+		p := open(t, b, "part", reporttest.Write(t, "html", r, format.Options{Events: reporttest.EventLog(t, r.Meta.RunID, 1e6)}), 1400, 900)
+		rows := func(table string) string {
+			return `[...document.querySelectorAll('#` + table + ` tbody tr')].map((e) => e.innerText.replace(/[\s\u00a0]+/g, ' ').trim()).join('; ')`
+		}
+		boxes := `[...document.querySelectorAll('#flame-boxes .box')].map((e) => e.getAttribute('aria-label')).join()`
+		p.tab("flames")
+		whole := p.value(boxes)
+		p.tab("power")
+		p.do(chromedp.Focus(`#power-plot`, chromedp.ByQuery), chromedp.KeyEvent("+")) // 250 to 750 ms
+		bar := `document.getElementById('part').hidden ? '' : document.getElementById('part').innerText.replace(/\u00a0/g, ' ').split('.')[0]`
+		p.is(bar, "250 ms to 750 ms: the machine used 10")
+		// main runs itself for 350 ms at 2 W, work in it for 150 and on a thread of its own for 100 ms, at 4 W.
+		for view, want := range map[string]string{"overview": "app.work 1.00J 5.0%; app.main</script> 700mJ 3.5%",
+			"functions": "app.work app.py:3 by time 2 1.00J 5.0% 1.00J 4.00W 250ms 250ms; app.main</script> app.py:3 by time 0 700mJ 3.5% 1.30J 2.00W 350ms 500ms",
+			"tests":     "test_shop.py::test_work[1] in part 5.00J 20.0W 250ms; test_shop.py::test_none 2.00J 20.0W 100ms"} {
+			p.tab(view)
+			p.is(bar, "250 ms to 750 ms: the machine used 10")
+			p.is(rows(strings.Replace(view, "overview", "dearest", 1)+"-table"), want)
+		}
+		p.tab("flames")
+		p.is(boxes, "-m pytest,app.main</script>,app.work,app.work")
+		p.is(`document.getElementById('flame-line').innerText.replace(/\u00a0/g, ' ').includes('1.70 J')`, "true")
+		p.do(chromedp.Evaluate(`choose(cg.data.runs[0].functions.find((f) => f.name === 'app.work'))`, nil))
+		p.is(`document.querySelector('#chosen dd').innerText.replace(/[\s\u00a0]+/g, ' ')`, "1.00J itself in 250 ms, with what it called 1.00 J")
+		p.shot("part")
+		p.is(`new URLSearchParams(location.hash.slice(1)).get('from')`, "0.250000")
+		p.do(chromedp.KeyEvent("r"))
+		p.is(boxes, whole)
+		p.is(bar, "")
 		p.quiet()
 	})
 	t.Run("narrow", func(t *testing.T) {

@@ -46,14 +46,17 @@ function apart(run) {
 }
 cg.data.runs.forEach(apart);
 
-if (cg.data.comparison) {
-  for (const w of Object.values(cg.data.comparison.was)) cg.texts.add(w);
-  const c = cg.data.comparison, last = cg.data.runs[cg.data.runs.length - 1].functions;
+// Each run but the first is held against the first.
+cg.data.comparisons ||= [];
+cg.data.comparisons.forEach((c, run) => {
+  if (!c) return;
+  for (const w of Object.values(c.was)) cg.texts.add(w);
+  const now = cg.data.runs[run].functions;
   c.functions = c.of.map((of, i) => ({
-    language: last[of].language, name: last[of].name, was: c.was[of], why: c.why[of], base: c.base[i], head: c.head[i], lo: c.lo[i], hi: c.hi[i],
+    language: now[of].language, name: now[of].name, was: c.was[of], why: c.why[of], base: c.base[i], head: c.head[i], lo: c.lo[i], hi: c.hi[i],
     verdict: c.verdicts[c.verdict[i]], weak: c.weak,
   }));
-}
+});
 
 // greatest of a list of any length: Math.max takes so many arguments and no more.
 function greatest(list, least) { return list.reduce((a, b) => Math.max(a, b), least); }

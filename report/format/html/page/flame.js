@@ -108,7 +108,6 @@ function flame(id) {
     const e = boxes.get(i);
     e?.classList.add('at');
     box.setAttribute('aria-activedescendant', e ? e.id : '');
-    if (e) e.title = text(f.options.figure(sum(i))) === '?' ? '' : `${f.tree.name(i)}\n${f.options.mark}${text(f.options.figure(sum(i)))}`;
     line.replaceChildren(...f.options.describe(i, f));
   }
   function zoomTo(i) { f.zoom = i; f.at = i; drawn = false; f.draw(); }
@@ -123,7 +122,8 @@ function flame(id) {
   // A box that is drawn below a resting mouse is not pointed at.
   let mouse = '';
   const moved = (e) => { const was = mouse; mouse = e.clientX + ',' + e.clientY; return mouse !== was; };
-  box.addEventListener('mousemove', (e) => { if (moved(e) && e.target.node !== undefined && e.target.node !== f.at) point(e.target.node); });
+  box.addEventListener('mousemove', (e) => { if (moved(e) && e.target.node !== undefined) { if (e.target.node !== f.at) point(e.target.node); tip.show(e, f.options.describe(e.target.node, f)); } else if (e.target.node === undefined) tip.hide(); });
+  box.addEventListener('mouseleave', tip.hide);
   box.addEventListener('click', (e) => { moved(e); if (e.target.node !== undefined) { pick(e.target.node); box.focus({ preventScroll: true }); } });
   box.addEventListener('dblclick', () => zoomTo(0));
   box.addEventListener('keydown', (e) => {
@@ -158,28 +158,30 @@ function place(t, i) { return t.file(i) ? ` ${base(t.file(i))}:${t.line(i)}` : '
 function flames(run) {
   if (run.paths.size < 1) return null;
   const m = mark(run), f = flame('flame'), colors = painter(run);
-  const whole = run.tree(), joined = run.folded(), recursive = joined !== whole;
-  const known = Boolean(whole.columns.energy);
+  let [whole, joined] = treesOf(run);
+  const recursive = run.folded() !== run.tree();
+  const known = Boolean(run.tree().columns.energy);
   const state = view('flame', { metric: known ? 'energy' : 'time', shape: 'icicle', recursion: 'folded' });
-  if (!Object.hasOwn(whole.columns, state.metric)) state.metric = known ? 'energy' : 'time';
-  const turned = new Map();
+  if (!Object.hasOwn(run.tree().columns, state.metric)) state.metric = known ? 'energy' : 'time';
+  const turned = new WeakMap();
   function load() {
+    const metric = whole.columns[state.metric] ? state.metric : 'time'; // processor time is not known of a part
     const upright = recursive && state.recursion === 'folded' ? joined : whole, callees = state.shape === 'self';
     if (callees && !turned.has(upright)) turned.set(upright, inverted(upright));
-    const t = callees ? turned.get(upright) : upright, words = metricFigure[state.metric], sign = state.metric === 'energy' ? m : '';
+    const t = callees ? turned.get(upright) : upright, words = metricFigure[metric], sign = metric === 'energy' ? m : '';
     f.load(t, {
-      metric: state.metric, figure: words, mark: sign, up: state.shape === 'flame',
+      metric, figure: words, mark: sign, up: state.shape === 'flame',
       color: (i) => i === 0 ? 'var(--root)' : t.file(i) ? colors.box(t.name(i), t.file(i)) : 'var(--other)',
       describe: (i) => {
-        const sum = t.at(state.metric, i), all = t.at(state.metric, 0);
-        const energy = known && state.metric !== 'energy' ? [' · ', m, text(figure.energy(t.at('energy', i)))] : [];
+        const sum = t.at(metric, i), all = t.at(metric, 0);
+        const energy = t.columns.energy && metric !== 'energy' ? [' · ', m, text(figure.energy(t.at('energy', i)))] : [];
         return [el('b', {}, t.name(i)), el('small', {}, place(t, i)), ' · ', sign + text(words(sum)), all > 0 ? ` (${(100 * sum / all).toFixed(1)} %)` : '',
-          callees ? (t.parent(i) === 0 ? ' itself' : ' when called so') : ', itself ' + sign + text(words(t.self(state.metric, i))),
-          ...energy, state.metric === 'time' ? '' : ' · ' + text(figure.time(t.at('time', i))), !callees && i > 0 ? ' · ' + several(t.self('calls', i), 'call') : ''];
+          callees ? (t.parent(i) === 0 ? ' itself' : ' when called so') : ', itself ' + sign + text(words(t.self(metric, i))),
+          ...energy, metric === 'time' ? '' : ' · ' + text(figure.time(t.at('time', i))), !callees && i > 0 ? ' · ' + several(t.self('calls', i), 'call') : ''];
       },
     });
   }
-  const metrics = [['energy', 'Energy', 'Boxes are as wide as energies'], ['time', 'Time', 'wall-clock time'], ['cpu', 'Processor', 'processor time'], ['calls', 'Calls', 'number of calls']].filter(([k]) => whole.columns[k]);
+  const metrics = [['energy', 'Energy', 'Boxes are as wide as energies'], ['time', 'Time', 'wall-clock time'], ['cpu', 'Processor', 'processor time'], ['calls', 'Calls', 'number of calls']].filter(([k]) => run.tree().columns[k]);
   const set = (key) => (v) => { state[key] = v; remember(); load(); };
   const tools = [
     choice('Direction', [['icicle', 'Icicle', 'Callers above'], ['flame', 'Flame', 'Callers below'], ['self', 'Self', 'What functions used themselves, their callers below them']], state.shape, set('shape')),
@@ -189,6 +191,12 @@ function flames(run) {
   ];
   const out = section('flames', 'Call paths', tools, el('div', { class: 'bar' }, f.line), el('div', { class: 'scroll' }, f.box),
     el('p', { class: 'hint' }, 'A box is as wide as what a call path used, with all that it called. A click zooms in and selects the function, a double click or Escape shows all.'));
-  out.start = () => { f.start(); load(); };
+  const another = () => {
+    const trees = treesOf(run);
+    if (trees[0] === whole || !shown(f.box)) return;
+    [whole, joined] = trees;
+    load();
+  };
+  out.start = () => { f.start(); cg.redraw.push(another); load(); };
   return out;
 }

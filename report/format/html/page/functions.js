@@ -7,7 +7,9 @@ const firstRows = 100, moreRows = 500, chunkRows = 25;
 const inOrder = new Intl.Collator('en', { numeric: true }).compare;
 
 // sortable makes a table of rows. A column has a key, a head, a value to sort by, and a
-// cell; options: sort, words(row) for the search, of(row) the function that a row is of.
+// cell; options: sort, words(row) for the search, of(row) the function that a row is of,
+// within() what the values are of: an object, when it is another one they are another part's,
+// whose has(row) says whether the row is in it; null for all rows.
 function sortable(id, rows, columns, options) {
   const state = view(id, { key: options.sort, down: 'yes' });
   if (!columns.some((k) => k.key === state.key)) state.key = options.sort;
@@ -26,37 +28,37 @@ function sortable(id, rows, columns, options) {
     return th;
   }));
   function draw() {
-    const hits = cg.search.hits, down = state.down === 'yes', as = [state.key, down, most, hits, cg.chosen?.name, cg.chosen?.file, cg.paper];
+    const hits = cg.search.hits, down = state.down === 'yes', part = options.within?.() || null, as = [state.key, down, most, hits, cg.chosen?.name, cg.chosen?.file, cg.paper, part];
     // What is drawn already is not drawn again: a table costs the browser more than all else.
     if (as.every((v, i) => v === drawnAs[i]) || !shown(head)) return;
     drawnAs = as;
     const c = columns.find((k) => k.key === state.key);
     const value = (r) => { const v = c.value(r); return v === null || v === undefined ? -Infinity : v; };
-    if (!sorted || sorted.key !== state.key || sorted.down !== down) {
-      const list = rows.slice().sort((a, b) => {
+    if (!sorted || sorted.key !== state.key || sorted.down !== down || sorted.part !== part) {
+      const list = (part ? rows.filter((r) => part.has(r)) : rows.slice()).sort((a, b) => {
         const x = value(a), y = value(b);
         const d = c.text ? inOrder(String(x), String(y)) : x < y ? -1 : x > y ? 1 : 0;
         return down ? -d : d;
       });
-      sorted = { key: state.key, down, list };
+      sorted = { key: state.key, down, part, list };
     }
     const list = hits ? sorted.list.filter((r) => options.words(r).some((w) => w && hits({ name: w }))) : sorted.list;
     for (const [k, th] of heads) th.setAttribute('aria-sort', k.key === state.key ? (down ? 'descending' : 'ascending') : 'none');
-    const part = list.slice(0, most), turn = ++turns;
+    const first = list.slice(0, most), turn = ++turns;
     const row = (r) => {
       const of = options.of?.(r), chosen = of && same(of, cg.chosen);
       return el('tr', { class: chosen ? 'chosen' : null, 'aria-selected': chosen ? 'true' : null }, columns.map((k) => el(k.key === 'name' ? 'th' : 'td', { class: k.class, scope: k.key === 'name' ? 'row' : null }, k.cell(r))));
     };
     const rest = (from, size) => {
       if (turn !== turns) return;
-      body.append(...part.slice(from, from + size).map(row));
-      if (from + size < part.length) setTimeout(rest, 0, from + size, chunkRows);
+      body.append(...first.slice(from, from + size).map(row));
+      if (from + size < first.length) setTimeout(rest, 0, from + size, chunkRows);
     };
     body.replaceChildren();
-    rest(0, cg.paper ? part.length : chunkRows);
-    more.hidden = part.length === list.length;
-    more.textContent = list.length - part.length > moreRows ? `Show ${figure.count(moreRows)[0]} more of ${figure.count(list.length)[0]}` : `Show all ${figure.count(list.length)[0]}`;
-    counted.textContent = hits ? `${list.length} of ${rows.length}` : '';
+    rest(0, cg.paper ? first.length : chunkRows);
+    more.hidden = first.length === list.length;
+    more.textContent = list.length - first.length > moreRows ? `Show ${figure.count(moreRows)[0]} more of ${figure.count(list.length)[0]}` : `Show all ${figure.count(list.length)[0]}`;
+    counted.textContent = hits || part ? `${list.length} of ${rows.length}` : '';
   }
   cg.redraw.push(draw);
   return {
@@ -76,25 +78,33 @@ function functions(run, go) {
   const all = run.functions;
   if (!all.length) return null;
   const m = mark(run), colors = painter(run), known = run.totals.program_energy_j !== null;
-  const most = greatest(all.map((f) => f.self_energy_hi_j || 0), 0);
+  let mostOf = null; // the longest bar
+  const most = () => mostOf ??= greatest(all.map((f) => v(f).self_energy_hi_j || 0), 0);
   const called = (f) => el('div', { class: 'function' },
     el('span', { class: 'named' }, colors.swatch(f.name, f.file), el('button', { type: 'button', class: 'name', title: 'Select it in all views', onclick: () => choose(f) }, parted(f.name))),
     f.file ? (go.source(f.file) ? el('button', { type: 'button', class: 'where', title: f.file, onclick: () => go.show(f.file, f.line) }, `${base(f.file)}:${f.line}`)
       : el('small', { class: 'where', title: f.file }, `${base(f.file)}:${f.line}`)) : null,
     known && f.unresolved ? el('small', { class: 'flag', title: 'not resolvable: ' + f.unresolved + (f.unresolved_with ? ' with ' + f.unresolved_with.join(', ') : '') }, f.unresolved_with ? 'in a group' : 'by time') : null,
     f.calls_cut ? el('small', { class: 'flag', title: `nobody saw the end of ${figure.count(f.calls_cut)[0]} calls: they end at the last known moment` }, 'cut') : null);
+  let shows = figuresOf(run);
+  const v = (f) => shows.of(f);
   const columns = [
     { key: 'name', head: 'Function', text: true, value: (f) => f.name, cell: called },
-    { key: 'calls', class: known ? 'roomy' : null, head: 'Calls', value: (f) => f.calls, cell: (f) => number(figure.count(f.calls)) },
-    known && { key: 'self', head: 'Self', title: 'without what it called', value: (f) => f.self_energy_j, cell: (f) => number(figure.energy(f.self_energy_j), m) },
-    known && { key: 'interval', head: 'Interval of self', class: 'wide', title: 'what the true value lies between; sorted by the upper end', value: (f) => f.self_energy_hi_j, cell: (f) => el('span', { title: range(f.self_energy_lo_j, f.self_energy_hi_j) }, interval(f.self_energy_lo_j, f.self_energy_j, f.self_energy_hi_j, most)) },
-    known && { key: 'share', class: 'extra', head: 'Share', title: 'of the energy of the program', value: (f) => f.share_percent, cell: (f) => number(figure.percent(f.share_percent)) },
-    known && { key: 'inclusive', head: 'Inclusive', title: 'with what it called', value: (f) => f.inclusive_energy_j, cell: (f) => el('span', { title: perCall(f) }, number(figure.energy(f.inclusive_energy_j), m)) },
-    known && { key: 'power', class: 'extra', head: 'Power', title: 'self energy by self time', value: (f) => f.avg_power_w, cell: (f) => number(figure.power(f.avg_power_w), f.avg_power_w === null ? '' : m) },
-    { key: 'time', head: 'Self time', value: (f) => f.self_time_s, cell: (f) => number(figure.time(f.self_time_s)) },
-    { key: 'total', class: 'extra', head: 'Time', title: 'with what it called', value: (f) => f.inclusive_time_s, cell: (f) => number(figure.time(f.inclusive_time_s)) },
+    { key: 'calls', class: known ? 'roomy' : null, head: 'Calls', value: (f) => v(f).calls, cell: (f) => number(figure.count(v(f).calls)) },
+    known && { key: 'self', head: 'Self', title: 'without what it called', value: (f) => v(f).self_energy_j, cell: (f) => number(figure.energy(v(f).self_energy_j), m) },
+    known && { key: 'interval', head: 'Interval of self', class: 'wide', title: 'what the true value lies between; sorted by the upper end', value: (f) => v(f).self_energy_hi_j, cell: (f) => el('span', { title: range(v(f).self_energy_lo_j, v(f).self_energy_hi_j) }, interval(v(f).self_energy_lo_j, v(f).self_energy_j, v(f).self_energy_hi_j, most())) },
+    known && { key: 'share', class: 'extra', head: 'Share', title: 'of the energy of the program', value: (f) => v(f).share_percent, cell: (f) => number(figure.percent(v(f).share_percent)) },
+    known && { key: 'inclusive', head: 'Inclusive', title: 'with what it called', value: (f) => v(f).inclusive_energy_j, cell: (f) => el('span', { title: perCall(f) }, number(figure.energy(v(f).inclusive_energy_j), m)) },
+    known && { key: 'power', class: 'extra', head: 'Power', title: 'self energy by self time', value: (f) => v(f).avg_power_w, cell: (f) => number(figure.power(v(f).avg_power_w), v(f).avg_power_w === null ? '' : m) },
+    { key: 'time', head: 'Self time', value: (f) => v(f).self_time_s, cell: (f) => number(figure.time(v(f).self_time_s)) },
+    { key: 'total', class: 'extra', head: 'Time', title: 'with what it called', value: (f) => v(f).inclusive_time_s, cell: (f) => number(figure.time(v(f).inclusive_time_s)) },
   ].filter(Boolean);
-  const t = sortable('functions', all, columns, { sort: known ? 'self' : 'time', words: (f) => [f.name, f.file], of: (f) => f });
+  const within = () => {
+    const part = partOf(run)?.functions || null;
+    if (part !== (shows.part?.functions || null)) { shows = figuresOf(run); mostOf = null; }
+    return part;
+  };
+  const t = sortable('functions', all, columns, { sort: known ? 'self' : 'time', words: (f) => [f.name, f.file], of: (f) => f, within });
   const out = section('functions', 'Functions', t.counted, t.table, t.more);
   out.start = t.draw;
   return out;
@@ -105,14 +115,16 @@ function tests(run) {
   if (!all.length) return null;
   const m = mark(run), known = run.totals.program_energy_j !== null;
   const most = greatest(all.map((t) => t.energy_hi_j || 0), 0);
+  const part = (t) => partOf(run)?.tasks.get(t) || { part: 1, energy: t.energy_j, time: t.duration_s };
+  const scaled = (t, joules) => joules === null ? null : joules * part(t).part;
   const columns = [
-    { key: 'name', head: 'Task', text: true, value: (t) => t.name, cell: (t) => el('div', { class: 'function' }, el('span', { class: 'name' }, parted(t.name))) },
-    known && { key: 'energy', head: 'Energy', value: (t) => t.energy_j, cell: (t) => number(figure.energy(t.energy_j), m) },
-    known && { key: 'interval', head: 'Interval', class: 'wide', value: (t) => t.energy_hi_j, cell: (t) => el('span', { title: range(t.energy_lo_j, t.energy_hi_j) }, interval(t.energy_lo_j, t.energy_j, t.energy_hi_j, most)) },
+    { key: 'name', head: 'Task', text: true, value: (t) => t.name, cell: (t) => el('div', { class: 'function' }, el('span', { class: 'name' }, parted(t.name)), part(t).part < 1 ? el('small', {}, 'in part') : null) },
+    known && { key: 'energy', head: 'Energy', value: (t) => part(t).energy, cell: (t) => number(figure.energy(part(t).energy), m) },
+    known && { key: 'interval', head: 'Interval', class: 'wide', value: (t) => scaled(t, t.energy_hi_j), cell: (t) => el('span', { title: range(scaled(t, t.energy_lo_j), scaled(t, t.energy_hi_j)) }, interval(scaled(t, t.energy_lo_j), part(t).energy, scaled(t, t.energy_hi_j), most)) },
     known && { key: 'power', head: 'Power', value: (t) => t.avg_power_w, cell: (t) => number(figure.power(t.avg_power_w), t.avg_power_w === null ? '' : m) },
-    { key: 'time', head: 'Time', value: (t) => t.duration_s, cell: (t) => number(figure.time(t.duration_s)) },
+    { key: 'time', head: 'Time', value: (t) => part(t).time, cell: (t) => number(figure.time(part(t).time)) },
   ].filter(Boolean);
-  const t = sortable('tests', all, columns, { sort: known ? 'energy' : 'time', words: (k) => [k.name] });
+  const t = sortable('tests', all, columns, { sort: known ? 'energy' : 'time', words: (k) => [k.name], within: () => partOf(run)?.tasks || null });
   const out = section('tests', testsTitle(run), t.counted, t.table, t.more);
   out.start = t.draw;
   return out;

@@ -93,6 +93,28 @@ function ledger(run) {
       el('tfoot', {}, el('tr', {}, el('th', { scope: 'row' }, 'total'), el('td', {}, number(figure.energy(run.totals.energy_j), m)), el('td', {}, number(['100.0', '%']))))));
 }
 
+// machineState is what the machine was like before and after the run, where that is known.
+function machineState(run) {
+  const s = run.machine_state;
+  if (!s) return null;
+  const plain = (unit, digits) => (v) => v === null || v === undefined ? '?' : `${v.toFixed(digits)}\u00a0${unit}`, bytes = (v) => v === null || v === undefined ? null : (v / 2 ** 30).toFixed(1) + '\u00a0GiB';
+  const caps = (c) => Object.keys(c || {}).sort().map((k) => `${k} ${text(figure.power(c[k]))}`).join(', ');
+  const line = (name, of, words) => {
+    const [a, b] = [s.before, s.after].map((k) => of(k)), said = [a, b].map((v) => v === '' || v === null || v === undefined ? '' : words(v));
+    if (!said[0] && !said[1]) return null;
+    return el('tr', {}, el('th', { scope: 'row' }, name), el('td', {}, said[0] || '?'), el('td', { class: said[0] === said[1] ? 'soft' : '' }, said[1] || '?'));
+  };
+  const rows = [
+    line('temperature', (k) => k.temperature_c, plain('°C', 0)), line('mean clock', (k) => k.frequency_mhz, plain('MHz', 0)), line('governor', (k) => (k.governors || []).join(', '), String),
+    line('slowed down for heat', (k) => k.throttle_count, (n) => several(n, 'time')), line('power limits', (k) => caps(k.power_caps_w), String),
+    line('processors of the control group', (k) => k.cpu_limit, (v) => String(v)), line('memory of the control group', (k) => k.memory_limit_bytes, bytes), line('processors allowed', (k) => k.cpuset, String),
+    line('memory available', (k) => k.memory_available_bytes, bytes), line('load of the last minute', (k) => k.load_1m, (v) => v.toFixed(2)),
+  ].filter(Boolean);
+  if (!rows.length) return null;
+  return el('table', { class: 'pairs state', id: 'machine-state' }, el('caption', {}, 'State of the machine' + (s.before.virtual_machine ? ', which is a virtual one' : '')),
+    el('thead', {}, el('tr', {}, el('th', {}, ''), el('th', { scope: 'col' }, 'before'), el('th', { scope: 'col' }, 'after'))), el('tbody', {}, rows));
+}
+
 function details(run) {
   const m = run.meta, s = run.sampler, c = run.channel, p = run.process, noise = run.totals.noise;
   const line = (name, value) => value === '' || value === null || value === undefined ? null : el('tr', {}, el('th', { scope: 'row' }, name), el('td', {}, String(value)));
@@ -117,6 +139,7 @@ function details(run) {
         noise ? line('samples missing', `${noise.samples_expected - noise.samples_captured} of ${noise.samples_expected}`) : null,
         line('real-time sampler', s.realtime ? 'yes' : 'no'), line('checkpoints', text(figure.count(c.events))), line('lost', c.lost), c.cost ? line('a checkpoint takes', `${c.cost.event_ns.toFixed(0)} ns`) : null, line('threads', c.threads),
         line('runtime', c.native ? 'native' : 'pure'), line('cg\u2019s processor time', text(figure.time(s.own_cpu_s)))))),
+    machineState(run),
     run.functions.some((f) => f.file) && !run.functions.some((f) => cg.data.sources?.[f.file]) ? el('p', { class: 'hint', id: 'no-source' }, 'The source of the functions is not in this page: ', el('code', {}, 'cg measure --keep-source'), ' keeps it in a report, ', el('code', {}, 'cg report --with-source'), ' reads it where the program is.') : null,
     run.skipped.length ? el('details', {}, el('summary', {}, `${run.skipped.length} files or functions without checkpoints`),
       el('ul', { class: 'skipped' }, run.skipped.map((k) => el('li', {}, el('code', {}, k.file), ' ', k.reason)))) : null);

@@ -25,6 +25,7 @@ function callLanes(run, left, right, view, zoom) {
   let width = 0;
 
   const seconds = (us) => us * 1e-6;
+  const functionAt = (i) => run.functions.find((g) => g.name === t.sites[i] && g.file === t.files[i]);
   function draw() {
     if (width <= 0) return;
     const ratio = devicePixelRatio || 1, c = canvas.getContext('2d');
@@ -52,7 +53,7 @@ function callLanes(run, left, right, view, zoom) {
         if (x1 <= last[row]) continue; // behind one that is drawn: narrower than a pixel
         last[row] = Math.ceil(Math.max(x1, x0 + 1));
         const w = Math.max(1, x1 - x0 - 0.5), y = lane.top + row * laneRow;
-        const name = t.sites[site[i]], chosen = cg.chosen?.name === name, faded = cg.search.hits ? !cg.search.hits({ name }) : cg.chosen && !chosen;
+        const name = t.sites[site[i]], chosen = cg.chosen?.name === name && cg.chosen.file === t.files[site[i]], faded = cg.search.hits ? !cg.search.hits({ name }) : cg.chosen && !chosen;
         c.globalAlpha = faded ? 0.35 : 1;
         c.fillStyle = `hsl(${colors.named(name)} ${theme.color('--fs')} ${theme.color('--fl')})`;
         c.fillRect(x0, y, w, laneRow - 1);
@@ -90,62 +91,21 @@ function callLanes(run, left, right, view, zoom) {
   canvas.addEventListener('pointermove', (e) => {
     const f = at(e);
     canvas.style.cursor = f ? 'pointer' : '';
-    if (!f) { told.textContent = said; return; }
-    const { from, long, site } = f.lane.thread;
-    told.replaceChildren(el('b', {}, t.sites[site[f.i]]), ` for ${text(figure.time(seconds(long[f.i])))} from ${text(figure.time(seconds(from[f.i])))} on, in thread ${f.lane.thread.tid} of process ${f.lane.thread.pid}`);
+    if (!f) { told.textContent = said; tip.hide(); return; }
+    const { from, long, site } = f.lane.thread, of = functionAt(site[f.i]), used = of && of.avg_power_w > 0 ? ` · by its power ${mark(run) || '~'}${text(figure.energy(seconds(long[f.i]) * of.avg_power_w))}` : '';
+    tip.show(e, el('b', {}, t.sites[site[f.i]]), ` · ${text(figure.time(seconds(long[f.i])))}`, used);
+    told.replaceChildren(el('b', {}, t.sites[site[f.i]]), ` for ${text(figure.time(seconds(long[f.i])))} from ${text(figure.time(seconds(from[f.i])))} on, in thread ${f.lane.thread.tid} of process ${f.lane.thread.pid}`, used);
   });
-  canvas.addEventListener('pointerleave', () => { told.textContent = said; });
+  canvas.addEventListener('pointerleave', () => { told.textContent = said; tip.hide(); });
   canvas.addEventListener('click', (e) => {
     const f = at(e);
     if (!f) return;
     const begins = seconds(f.lane.thread.from[f.i]), long = Math.max(1e-6, seconds(f.lane.thread.long[f.i]));
     zoom(begins - long * 0.05, begins + long * 1.05);
-    const of = run.functions.find((g) => g.name === t.sites[f.lane.thread.site[f.i]]);
+    const of = functionAt(f.lane.thread.site[f.i]);
     if (of) choose(of);
   });
   wide(box, (w) => { width = w; draw(); });
   theme.listeners.push(draw);
   return { element: [el('div', { class: 'sub' }, 'Calls by thread'), box, told], draw };
-}
-
-// rangeOf is what ran in the part of the run that is shown: tests, and functions where
-// calls are told over time. A function's energy there is its own time in the range by its
-// power over the whole run.
-function rangeOf(run, view, end) {
-  const element = el('div', { id: 'range', hidden: true }), m = mark(run), known = run.totals.program_energy_j !== null;
-  const start = run.samples.start_ns, tasks = run.tasks.slice(1);
-  // own gives the seconds that functions ran themselves in the range, by name.
-  function own() {
-    const out = new Map();
-    for (const { from, long, site, depth } of run.timeline.threads) {
-      const open = []; // [end, name] of the calls around
-      for (let i = 0; i < from.length; i++) {
-        const a = from[i] * 1e-6, b = a + long[i] * 1e-6, inside = Math.max(0, Math.min(b, view.to) - Math.max(a, view.from));
-        open.length = depth[i];
-        if (!inside) { open[depth[i]] = null; continue; }
-        const name = run.timeline.sites[site[i]], outer = depth[i] > 0 ? open[depth[i] - 1] : null;
-        out.set(name, (out.get(name) || 0) + inside);
-        if (outer) out.set(outer, out.get(outer) - inside);
-        open[depth[i]] = name;
-      }
-    }
-    return [...out].map(([name, time]) => ({ name, time, f: run.functions.find((g) => g.name === name) })).sort((a, b) => b.time - a.time);
-  }
-  const table = (id, head, list) => list.length ? el('table', { class: 'sortable', id }, el('thead', {}, el('tr', {}, head.map((h) => el('th', { scope: 'col' }, h)))), el('tbody', {}, list)) : null;
-  function draw() {
-    element.hidden = view.from <= 0 && view.to >= end;
-    if (element.hidden) return;
-    const inside = tasks.map((t) => ({ t, from: (t.started_at_mono_ns - start) * 1e-9, to: (t.ended_at_mono_ns - start) * 1e-9 })).filter((k) => k.to > view.from && k.from < view.to);
-    const testRows = inside.slice(0, 50).map(({ t, from, to }) => el('tr', {}, el('th', { scope: 'row' }, el('span', { class: 'name' }, parted(t.name))),
-      el('td', {}, from >= view.from && to <= view.to ? '' : el('small', {}, 'in part')), el('td', {}, number(figure.energy(t.energy_j), m)), el('td', {}, number(figure.time(t.duration_s)))));
-    const functionRows = run.timeline ? own().filter((k) => k.time > 0).slice(0, 20).map((k) => el('tr', { class: cg.chosen && k.name === cg.chosen.name ? 'chosen' : null },
-      el('th', { scope: 'row' }, k.f ? el('button', { type: 'button', class: 'name', onclick: () => choose(k.f) }, parted(k.name)) : el('span', { class: 'name' }, parted(k.name))),
-      known ? el('td', {}, k.f && k.f.avg_power_w !== null ? number(figure.energy(k.time * k.f.avg_power_w), m || '~') : '') : null, el('td', {}, number(figure.time(k.time))))) : [];
-    element.replaceChildren(el('h3', {}, `From ${text(figure.time(view.from))} to ${text(figure.time(view.to))}`),
-      ...[table('range-functions', ['Function', ...(known ? ['Energy'] : []), 'Self time'], functionRows),
-        functionRows.length ? el('p', { class: 'hint' }, 'Self time in this range, and that by the power of the function over the whole run.') : null,
-        table('range-tests', [testsTitle(run), '', 'Energy', 'Time'], testRows),
-        inside.length > 50 ? el('p', { class: 'hint' }, `and ${inside.length - 50} more`) : null].filter(Boolean));
-  }
-  return { element, draw };
 }

@@ -21,21 +21,31 @@ function sentence(run) {
 function dearest(run, go) {
   if (!run.functions.length) return null;
   const m = mark(run), known = run.totals.program_energy_j !== null, colors = painter(run);
-  const cost = (f) => known ? f.self_energy_j : f.self_time_s, words = known ? figure.energy : figure.time;
-  const all = [...run.functions].sort((a, b) => cost(b) - cost(a));
-  const most = greatest(all.map((f) => (known ? f.self_energy_hi_j : f.self_time_s) || 0), 0);
+  const words = known ? figure.energy : figure.time;
+  let shows = null, all = [], most = 0;
+  const v = (f) => shows.of(f), cost = (f) => known ? v(f).self_energy_j : v(f).self_time_s;
+  // sort takes the figures of what is chosen, when that is another part.
+  const sort = () => {
+    const part = partOf(run)?.functions || null;
+    if (shows && part === (shows.part?.functions || null)) return;
+    shows = figuresOf(run);
+    all = run.functions.filter(shows.has).sort((a, b) => cost(b) - cost(a));
+    most = greatest(all.map((f) => (known ? v(f).self_energy_hi_j : v(f).self_time_s) || 0), 0);
+  };
   const body = el('tbody', {});
   function draw() {
     if (!shown(body)) return;
+    sort();
     const hits = cg.search.hits, list = hits ? all.filter(hits) : all;
     body.replaceChildren(...list.slice(0, firstFunctions).map((f) => el('tr', { class: same(f, cg.chosen) ? 'chosen' : null },
       el('th', { scope: 'row' }, el('div', { class: 'function' }, el('span', { class: 'named' }, colors.swatch(f.name, f.file), el('button', { type: 'button', class: 'name', title: 'Select it in all views', onclick: () => choose(f) }, parted(f.name))))),
       el('td', {}, number(words(cost(f)), known ? m : '')),
-      el('td', { class: 'wide' }, el('span', { title: known ? range(f.self_energy_lo_j, f.self_energy_hi_j) : '' }, known ? interval(f.self_energy_lo_j, f.self_energy_j, f.self_energy_hi_j, most) : interval(cost(f), cost(f), cost(f), most))),
-      el('td', {}, known ? number(figure.percent(f.share_percent)) : null))));
+      el('td', { class: 'wide' }, el('span', { title: known ? range(v(f).self_energy_lo_j, v(f).self_energy_hi_j) : '' }, known ? interval(v(f).self_energy_lo_j, cost(f), v(f).self_energy_hi_j, most) : interval(cost(f), cost(f), cost(f), most))),
+      el('td', {}, known ? number(figure.percent(v(f).share_percent)) : null))));
   }
   cg.redraw.push(draw);
-  const out = section('dearest', 'Functions by what they used themselves', all.length > firstFunctions ? el('button', { type: 'button', id: 'dearest-all', onclick: () => go.tab('functions') }, `All ${all.length}`) : null,
+  const many = run.functions.length;
+  const out = section('dearest', 'Functions by what they used themselves', many > firstFunctions ? el('button', { type: 'button', id: 'dearest-all', onclick: () => go.tab('functions') }, `All ${many}`) : null,
     el('div', { class: 'scroll' }, el('table', { class: 'sortable', id: 'dearest-table' }, body)));
   out.start = draw;
   return out;
@@ -47,16 +57,20 @@ function smallFlame(run, go) {
   const f = flame('small'), colors = painter(run), m = mark(run);
   f.box.setAttribute('aria-label', 'The outer call paths. Enter opens their view.');
   const out = section('small-flame', 'Call paths', el('button', { type: 'button', onclick: () => go.tab('flames') }, 'Open'), el('div', { class: 'bar' }, f.line), f.box);
-  out.start = () => whenRead(() => {
-    const t = run.folded(), metric = t.columns.energy ? 'energy' : 'time', words = metricFigure[metric], sign = metric === 'energy' ? m : '';
-    f.start();
+  let loaded = null;
+  const load = () => {
+    const t = treesOf(run)[1];
+    if (t === loaded || !shown(f.box)) return;
+    loaded = t;
+    const metric = t.columns.energy ? 'energy' : 'time', words = metricFigure[metric], sign = metric === 'energy' ? m : '';
     f.load(t, {
       metric, figure: words, mark: sign, rows: 6,
       color: (i) => i === 0 ? 'var(--root)' : t.file(i) ? colors.box(t.name(i), t.file(i)) : 'var(--other)',
       describe: (i) => [el('b', {}, t.name(i)), ' · ', sign + text(words(t.at(metric, i)))],
       pick: (i, kind) => { if (kind.file) choose(kind); go.tab('flames'); },
     });
-  });
+  };
+  out.start = () => whenRead(() => { f.start(); cg.redraw.push(load); load(); });
   return out;
 }
 

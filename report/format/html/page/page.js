@@ -24,7 +24,7 @@ function viewsOfSeveral(runs, names) {
 }
 
 const keysOf = [
-  ['1 to 9', 'a tab'], ['/', 'search'], ['j, k', 'the next and the previous function, by energy'], ['Escape', 'select nothing'], ['t', 'light, dark, as the system'], ['?', 'this list'],
+  ['1 to 9', 'a tab'], ['/', 'search'], ['j, k', 'the next and the previous function, by energy'], ['Escape', 'select nothing'], ['r', 'the whole run, where a part of it was chosen in the timeline'], ['t', 'light, dark, as the system'], ['?', 'this list'],
   ['arrows, Enter, Escape', 'in call paths: move, zoom, show all'], ['arrows, +, −, 0', 'in the timeline: move, zoom, show all'],
 ];
 
@@ -45,7 +45,7 @@ const keysOf = [
     el('nav', { id: 'bar', 'aria-label': 'Views and search' }, tabs, el('div', { class: 'tools' }, told, words, menu, el('button', { type: 'button', id: 'help', 'aria-label': 'Keys', title: 'Keys', onclick: () => keys.showModal() }, '?'))),
     el('div', { id: 'workspace' }, content), keys);
 
-  let views = [], made = new Map(), side = null;
+  let views = [], made = new Map(), side = null, bar = null;
   const make = (id) => {
     if (made.has(id)) return made.get(id);
     const [, title, parts, needs] = views.find((v) => v[0] === id), early = needs && !cg.read;
@@ -89,7 +89,11 @@ const keysOf = [
     menu.replaceChildren(...(run ? [downloads(run)] : []));
     tabs.replaceChildren(...views.map(([id, title]) => el('button', { type: 'button', role: 'tab', 'data-tab': id, 'aria-controls': 'view-' + id, onclick: () => show(id) }, title)));
     cg.redraw.push(() => tell(run));
+    bar?.remove();
+    bar = cg.timeline = null;
     if (run) {
+      bar = partBar(run);
+      content.append(bar);
       side = panel(run, go);
       document.getElementById('workspace').append(side);
       side.start();
@@ -97,14 +101,16 @@ const keysOf = [
     which?.press(String(cg.run));
     show(cg.tab);
   }
+  let counted = {}; // what was found last: the same is not counted again
   // tell says what the search found in the run, and what that used.
   function tell(run) {
     const { hits, note } = cg.search;
     if (!hits) { told.textContent = ''; return; }
     if (!run) { told.textContent = note; return; }
-    const t = run.tree(), metric = run.paths.energy ? 'energy' : 'time';
+    const [t] = treesOf(run), metric = run.paths.energy ? 'energy' : 'time';
     if (!t && run.paths.size) { told.textContent = ''; return; } // not read yet
-    const f = t ? found(t, metric, hits) : { paths: 0, sum: 0 }, whole = t ? t.at(metric, 0) : 0;
+    if (counted.t !== t || counted.hits !== hits) counted = { t, hits, ...(t ? found(t, metric, hits) : { paths: 0, sum: 0 }) };
+    const f = counted, whole = t ? t.at(metric, 0) : 0;
     const n = run.functions.filter(hits).length + run.tasks.slice(1).filter((k) => hits({ name: k.name })).length;
     told.textContent = [note, !n && !f.paths ? 'nothing found' : `${n} found, ${metric === 'energy' ? mark(run) : ''}${text(metricFigure[metric](f.sum))}${whole > 0 ? ` (${(100 * f.sum / whole).toFixed(1)} %)` : ''}`].filter(Boolean).join('; ');
   }
@@ -122,7 +128,7 @@ const keysOf = [
   document.addEventListener('keydown', (e) => {
     if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(e.target.tagName) || keys.open) return;
     const act = {
-      '/': () => words.focus(), '?': () => keys.showModal(), Escape: () => choose(null), j: () => step(1), k: () => step(-1),
+      '/': () => words.focus(), '?': () => keys.showModal(), Escape: () => choose(null), r: wholeRun, j: () => step(1), k: () => step(-1),
       t: () => { const order = ['auto', 'light', 'dark'], now = document.documentElement.dataset.theme || 'auto'; themes.querySelector(`[data-value="${order[(order.indexOf(now) + 1) % 3]}"]`).click(); },
     }[e.key] || (/^[1-9]$/.test(e.key) && views[e.key - 1] ? () => show(views[e.key - 1][0]) : null);
     if (act) { e.preventDefault(); act(); }
@@ -161,6 +167,11 @@ const keysOf = [
   whenRead(() => {
     cg.ready = true;
     changedSomething();
+    if (views.some((v) => v[0] === 'difference')) { // takes a worker some time
+      const box = make('difference');
+      box.hidden = cg.tab !== 'difference';
+      begin(box);
+    }
     document.documentElement.dataset.ready = 'true';
   });
   setTimeout(read);

@@ -8,16 +8,17 @@ function panel(run, go) {
   const rows = (title, list, whole) => list.length ? [el('h3', {}, title), el('table', {}, el('tbody', {}, list.slice(0, 12).map((k) => el('tr', {},
     el('th', { scope: 'row' }, k.file ? el('span', { class: 'named' }, colors.swatch(k.name, k.file), el('button', { type: 'button', class: 'name', onclick: () => choose(k) }, parted(k.name))) : el('span', { class: 'name' }, parted(k.name))),
     el('td', {}, number(whole.words(k.sum), whole.mark)))))), list.length > 12 ? el('p', { class: 'hint' }, `and ${list.length - 12} more`) : null] : null;
+  const inPart = (k) => !k ? ['it did not run'] : [...(known ? [number(figure.energy(k.energy), m), ' itself in '] : []), text(figure.time(k.time)), el('small', {}, known ? `, with what it called ${m}${text(figure.energy(k.wholeEnergy))}` : '')];
   let last = '';
   function draw() {
     const c = cg.chosen, f = c && run.functions.find((g) => same(g, c));
     box.hidden = !f;
     document.body.classList.toggle('choosing', Boolean(f));
-    const key = f ? f.name + '\0' + f.file + '\0' + cg.read : '';
+    const inRange = f && partOf(run), part = inRange?.functions ? inRange : null, key = f ? [f.name, f.file, cg.read, part?.from, part?.to].join('\0') : '';
     if (!f || key === last) { last = key; return; }
     last = key;
-    const t = run.tree(), metric = run.paths.energy ? 'energy' : 'time', whole = { words: metricFigure[metric], mark: metric === 'energy' ? m : '' };
-    const kind = t ? run.kinds.findIndex((k) => same(k, f)) : -1;
+    const [t] = treesOf(run), metric = run.paths.energy ? 'energy' : 'time', whole = { words: metricFigure[metric], mark: metric === 'energy' ? m : '' };
+    const kind = t ? t.kinds.findIndex((k) => same(k, f)) : -1;
     const near = kind < 0 ? { callers: [], callees: [] } : around(t, metric, kind);
     const where = f.file ? `${f.file}:${f.line}` : '';
     const copied = el('small', { 'aria-live': 'polite' });
@@ -26,6 +27,7 @@ function panel(run, go) {
       where ? el('p', {}, el('code', { class: 'place' }, where), ' ', el('button', { type: 'button', id: 'chosen-copy', title: 'Copy file and line', onclick: () => copy(where).then((ok) => { copied.textContent = ok ? 'copied' : 'the browser does not allow it'; }) }, 'Copy'), ' ', copied) : null,
       el('p', { class: 'tools' }, el('button', { type: 'button', onclick: () => go.tab('flames') }, 'Call paths'), go.source(f.file) ? el('button', { type: 'button', onclick: () => go.show(f.file, f.line) }, 'Source') : null),
       el('dl', {},
+        part ? line('In this part', ...inPart(part.functions.get(f))) : null,
         known ? line('Self', number(figure.energy(f.self_energy_j), m), interval(f.self_energy_lo_j, f.self_energy_j, f.self_energy_hi_j, most), el('small', {}, range(f.self_energy_lo_j, f.self_energy_hi_j))) : null,
         known ? line('Share', text(figure.percent(f.share_percent)), ' of the program') : null,
         known ? line('Inclusive', number(figure.energy(f.inclusive_energy_j), m)) : null,

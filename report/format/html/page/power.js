@@ -93,7 +93,7 @@ function power(run) {
     const cut = series.map((d) => d.w.reduce((n, w, i) => n + (w > limit.power * 1.05 && times[i] >= view.from && times[i] <= view.to ? 1 : 0), 0)).reduce((a, b) => a + b, 0);
     meaning.textContent = [steps.span ? `The lines are means over ${text(figure.time(steps.span))}, in the area between the least and the most of them.` : '',
       cut ? `${several(cut, 'sample')} above the axis ${cut === 1 ? 'is' : 'are'} marked ▲, up to ${m}${text(figure.power(greatest(series.map((d) => greatest(d.w, 0)), 0)))}.` : ''].filter(Boolean).join(' ');
-    inRange.draw();
+    for (const f of [inRange.draw, ...cg.redraw]) f();
   }
   const zoom = (factor, at) => {
     const t = at ?? (view.from + view.to) / 2, span = (view.to - view.from) * factor;
@@ -231,14 +231,20 @@ function power(run) {
         setCursor: [(u) => {
           if (u.cursor.left >= 0) {
             const i = Math.min(times.length - 1, Math.max(1, after(u.posToVal(u.cursor.left, 'x'))));
-            tip.replaceChildren('at ', text(figure.time(times[i])), ': ', ...series.filter((d) => d.shown).map((d, k) => [k ? ', ' : '', d.name, ' ', el('b', {}, d.w[i] === null ? '?' : m + text(figure.power(d.w[i])))]).flat(),
+            line.replaceChildren('at ', text(figure.time(times[i])), ': ', ...series.filter((d) => d.shown).map((d, k) => [k ? ', ' : '', d.name, ' ', el('b', {}, d.w[i] === null ? '?' : m + text(figure.power(d.w[i])))]).flat(),
               ' · processors in use: ', ...cpu.map((d, k) => [k ? ', ' : '', d.name, ' ', el('b', {}, d.w[i] === null ? '?' : d.w[i].toFixed(2))]).flat());
-          } else tip.replaceChildren('Drag over the chart to zoom in; Ctrl and the wheel zoom, Shift and the wheel move; a double click shows all.');
+          } else line.replaceChildren('Drag over the chart to zoom in; Ctrl and the wheel zoom, Shift and the wheel move; a double click shows all.');
         }],
       },
     }, [[0, end], ...columns.flatMap(() => [[null, null], [null, null], [null, null]])], into);
     u.columns = columns;
     u.over.addEventListener('dblclick', () => show(0, end));
+    u.over.addEventListener('mousemove', (e) => {
+      const t = Math.max(0, Math.min(end, u.posToVal(e.offsetX, 'x'))), i = Math.min(times.length - 1, Math.max(1, after(t)));
+      tip.show(e, 'at ', text(figure.time(t)), columns.filter((d) => d.shown !== false).map((d) => [el('br', {}), el('span', { class: 'key', css: { background: `var(${d.color})` } }), d.name, ' ',
+        el('b', {}, d.w[i] === null ? '?' : columns === cpu ? d.w[i].toFixed(2) : m + text(figure.power(d.w[i]))), columns === cpu ? '' : `, ${m}${text(figure.energy(between(times, d.uj, t) * 1e-6))} so far`]));
+    });
+    u.over.addEventListener('mouseleave', tip.hide);
     u.over.addEventListener('wheel', (e) => {
       if (e.ctrlKey || e.metaKey) { e.preventDefault(); zoom(e.deltaY > 0 ? 1.25 : 0.8, u.posToVal(e.offsetX, 'x')); } else if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) { e.preventDefault(); pan(Math.sign(e.deltaX || e.deltaY) * 0.1); }
     }, { passive: false });
@@ -246,7 +252,7 @@ function power(run) {
     wide(into, (w) => { u.setSize({ width: w, height }); show(view.from, view.to); });
     return u;
   }
-  const tip = el('p', { class: 'hint' }), meaning = el('p', { class: 'hint' });
+  const line = el('p', { class: 'hint' }), meaning = el('p', { class: 'hint' });
   plot.addEventListener('keydown', (e) => {
     const act = { ArrowLeft: () => pan(-0.2), ArrowRight: () => pan(0.2), '+': () => zoom(0.5), '=': () => zoom(0.5), '-': () => zoom(2), 0: () => show(0, end), Escape: () => show(0, end) }[e.key];
     if (act && !e.ctrlKey && !e.metaKey && !e.altKey) { e.preventDefault(); act(); }
@@ -305,10 +311,10 @@ function power(run) {
     button('−', 'Zoom out', () => zoom(2)), button('+', 'Zoom in', () => zoom(0.5)), el('button', { type: 'button', id: 'power-all', title: 'Show the whole run', onclick: () => show(0, end) }, 'All'))];
   const cpuKeys = el('div', { class: 'keys small' }, cpu.map((d) => el('span', {}, el('span', { class: 'key', css: { background: `var(${d.color})` } }), d.name)));
 
-  const inRange = rangeOf(run, view, end);
+  const inRange = rangeOf(run);
   const calls = callLanes(run, 64, 28, view, show);
   const out = section('power', 'Power over time', tools, readout, series.length ? plot : null,
-    el('div', { class: 'sub' }, 'Processors in use', cpuKeys), cpuPlot, lanes, calls?.element, strip, meaning, tip, inRange.element);
+    el('div', { class: 'sub' }, 'Processors in use', cpuKeys), cpuPlot, lanes, calls?.element, strip, meaning, line, inRange.element);
   out.start = () => {
     if (series.length) plot.chart = chart(plot, series, { height: 240, label: 'watts', x: false, top: limit.power });
     chart(cpuPlot, cpu, { height: 110, label: 'processors', x: true, top: limit.cpu });
@@ -317,7 +323,15 @@ function power(run) {
     show(view.from, view.to);
     const redraw = () => { for (const u of charts) u.redraw(); drawStrip(strip.clientWidth); };
     theme.listeners.push(redraw);
-    cg.redraw.push(() => { if (shown(plot) || shown(cpuPlot)) { calls?.draw(); inRange.draw(); } });
+    cg.timeline = { show: () => show(0, end) };
+    let marked = null; // what was chosen and searched when the calls were drawn
+    cg.redraw.push(() => {
+      const as = [cg.chosen?.name, cg.chosen?.file, cg.search.hits];
+      if (marked?.every((v, i) => v === as[i]) || !(shown(plot) || shown(cpuPlot))) return;
+      marked = as;
+      calls?.draw();
+      inRange.draw();
+    });
   };
   return out;
 }

@@ -1,32 +1,61 @@
 // The source of the program with the energy of each function beside its first
 // line and a stripe along its lines. Energy is known per function, not per line.
 
+// Of a file those functions are shown that used this part of what all of it used; lines of no such function are
+// folded, where they are more than a few. Lines are made in parts, so that a long file does not hold up the page.
+const dearEnough = 0.01, foldedLines = 4, aroundLines = 2, chunkLines = 150;
+
 function source(run) {
   const files = new Map(), m = mark(run);
   const known = run.totals.program_energy_j !== null;
-  const cost = (f) => known ? f.self_energy_j : f.self_time_s;
-  const words = known ? figure.energy : figure.time;
+  let shows = figuresOf(run);
+  const cost = (f) => known ? shows.of(f).self_energy_j : shows.of(f).self_time_s;
+  const words = known ? figure.energy : figure.time, whole = (f) => known ? f.self_energy_j : f.self_time_s;
   for (const f of run.functions) {
     if (!f.file || !cg.data.sources?.[f.file]) continue;
-    if (!files.has(f.file)) files.set(f.file, { functions: [], cost: 0 });
+    if (!files.has(f.file)) files.set(f.file, { functions: [], cost: 0, open: [] });
     const k = files.get(f.file);
     k.functions.push(f);
-    k.cost += cost(f);
+    k.cost += whole(f);
   }
   if (!files.size) return null;
   const order = [...files.keys()].sort((a, b) => files.get(b).cost - files.get(a).cost);
-  const most = greatest(run.functions.map(cost), 1e-12);
   const ends = new Map(run.sites.map((s) => [s.file + '\0' + s.line + '\0' + s.name, s.end_line]));
+  const state = view('source', { lines: 'dear' });
   const pick = el('select', { id: 'source-file', 'aria-label': 'File', onchange: () => show(pick.value) },
     order.map((f) => el('option', { value: f }, `${f} · ${(known ? m : '') + text(words(files.get(f).cost))}`)));
   const note = el('p', { class: 'readout' });
   const code = el('div', { class: 'code', id: 'source-code', tabindex: '0', role: 'region', 'aria-label': 'Source' });
+  let now = null, drawnPart, turns = 0;
 
-  function show(file, line, quietly) {
-    const s = cg.data.sources[file];
+  function show(file, line, quietly) { now = { file, line, quietly }; draw(); }
+
+  // shownLines gives what is shown of a file: numbers of lines, and { from, to, functions } of lines that are folded.
+  function shownLines(lines, spans, all) {
+    const keep = new Uint8Array(lines.length + 2), least = dearEnough * spans.reduce((sum, s) => sum + cost(s.f), 0);
+    const hold = (from, to) => keep.fill(1, Math.max(1, from - aroundLines), Math.min(lines.length, to + aroundLines) + 1);
+    for (const { f, from, to } of spans) if (cost(f) >= least && cost(f) > 0 || same(f, cg.chosen)) hold(from, to);
+    if (now.line) hold(now.line, now.line);
+    for (const [from, to] of files.get(now.file).open) keep.fill(1, from, to + 1);
+    const out = [];
+    for (let i = 1; i <= lines.length; i++) {
+      let to = i;
+      while (!keep[i] && to < lines.length && !keep[to + 1]) to++;
+      if (!all && !keep[i] && to - i + 1 > foldedLines) out.push({ from: i, to, functions: spans.filter((s) => s.from >= i && s.from <= to) });
+      else for (let k = i; k <= to; k++) out.push(k);
+      i = to;
+    }
+    return out;
+  }
+
+  function draw() {
+    const { file, line, quietly } = now, s = cg.data.sources[file], turn = ++turns;
+    shows = figuresOf(run);
+    drawnPart = shows.part;
     pick.value = file;
     note.textContent = s.note || '';
     note.hidden = !s.note;
+    const most = greatest(run.functions.map(cost), 1e-12);
     const lines = s.text === '' ? [] : s.text.replace(/\r?\n$/, '').split(/\r?\n/);
     const owner = new Array(lines.length + 2).fill(null), starts = new Map();
     const spans = files.get(file).functions.map((f) => ({ f, from: f.line, to: ends.get(f.file + '\0' + f.line + '\0' + f.name) || f.line }));
@@ -36,25 +65,42 @@ function source(run) {
       if (!starts.has(from)) starts.set(from, []);
       starts.get(from).push(f);
     }
-    code.replaceChildren(...lines.map((l, k) => {
-      const i = k + 1, f = owner[i], first = starts.get(i) || [];
-      const label = first.map((g) => el('span', { class: 'cost', title: `${g.name}: ${m}${text(words(cost(g)))} itself, ${several(g.calls, 'call')}` },
+    const row = (i) => {
+      if (i.from) {
+        const used = i.functions.reduce((sum, k) => sum + cost(k.f), 0);
+        return el('button', { type: 'button', class: 'fold', 'data-from': i.from, 'data-to': i.to, onclick: () => { files.get(file).open.push([i.from, i.to]); now = { file, line: i.from, quietly: true }; draw(); } },
+          `${several(i.to - i.from + 1, 'line')} folded`, i.functions.length ? `: ${several(i.functions.length, 'function')}, ${(known ? m : '') + text(words(used))}` : '');
+      }
+      const f = owner[i], first = starts.get(i) || [];
+      const label = first.map((g) => el('span', { class: 'cost', title: `${g.name}: ${m}${text(words(cost(g)))} itself, ${several(shows.of(g).calls, 'call')}` },
         number(words(cost(g)), known ? m : ''), el('span', { class: 'meter' }, el('span', { css: { width: 100 * cost(g) / most + '%' } }))));
-      return el('div', { class: 'l' + (first.length ? ' first' : ''), 'data-line': i },
+      return el('div', { class: 'l' + (first.length ? ' first' : '') + (i === line && !quietly ? ' at' : ''), 'data-line': i },
         el('span', { class: 'gutter' }, label), el('span', { class: 'stripe', css: f ? { background: `color-mix(in srgb, var(--hot) ${Math.round(15 + 85 * cost(f) / most)}%, transparent)` } : {} }),
-        el('span', { class: 'no' }, String(i)), el('span', { class: 't' }, l || '\u200b'));
-    }));
-    if (line) {
-      const at = code.querySelector(`[data-line="${Number(line)}"]`);
-      if (at) { code.scrollTop = at.offsetTop - 60; at.classList.toggle('at', !quietly); }
-    } else code.scrollTop = 0;
+        el('span', { class: 'no' }, String(i)), el('span', { class: 't' }, lines[i - 1] || '\u200b'));
+    };
+    const all = shownLines(lines, spans, state.lines === 'all');
+    const rest = (from) => {
+      if (turn !== turns) return;
+      const part = all.slice(from, from + chunkLines);
+      code.append(...part.map(row));
+      const at = line && part.includes(line) ? code.querySelector(`[data-line="${line}"]`) : null;
+      if (at) code.scrollTop = at.offsetTop - 60;
+      if (from + chunkLines < all.length) setTimeout(rest, 0, from + chunkLines);
+      else code.dataset.lines = lines.length;
+    };
+    code.replaceChildren();
+    code.scrollTop = 0;
+    rest(0);
   }
-  const out = section('source', 'Source', pick, note, code,
+  const tools = [choice('Lines', [['dear', 'What matters', 'Functions from 1 % of the file’s energy on; the rest is folded'], ['all', 'Whole file']], state.lines, (v) => { state.lines = v; for (const k of files.values()) k.open = []; remember(); draw(); }), pick];
+  const out = section('source', 'Source', tools, note, code,
     el('p', { class: 'hint' }, 'Beside the first line of each function stands what it used itself; the stripe along its lines is the darker, the dearer it is. Energy is known per function, not per line.'));
   out.start = () => {
+    cg.redraw.push(() => { if (now && shown(code) && figuresOf(run).part !== drawnPart) draw(); });
     const of = cg.chosen && files.has(cg.chosen.file) ? cg.chosen : null;
+    if (now) return; // somebody came by a link to a line
     if (of) show(of.file, of.line); else show(order[0], Math.min(...files.get(order[0]).functions.map((f) => f.line)), true);
   };
-  out.show = (file, line) => { if (files.has(file)) show(file, line); };
+  out.show = (file, line) => { if (files.has(file)) show(file, Number(line) || 0); };
   return out;
 }
