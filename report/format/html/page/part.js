@@ -122,7 +122,7 @@ function partBar(run) {
     if (!part) return;
     const at = (t) => t === 0 ? '0\u00a0s' : text(figure.time(t)), span = part.to - part.from;
     bar.replaceChildren(el('span', {}, el('b', {}, `${at(part.from)} to ${at(part.to)}`), part.energy === null ? '' : `: the machine used ${m}${text(figure.energy(part.energy))}, ${m}${text(figure.power(part.energy / span))}`,
-      '. ', part.functions ? 'Functions, call paths and tests are of this part: time there by the power of the function over the whole run.' : 'Tests are of this part. Its functions are not known: no log of calls is kept (cg measure --events FILE keeps one).'),
+      '. ', part.functions ? `Functions, call paths and tests are of this part: time there by the power of the function over the whole run${run.timeline.note.startsWith('the longest') ? `, of ${run.timeline.note}; a shorter call counts for its caller` : ''}.` : 'Tests are of this part. Its functions are not known: no log of calls is kept (cg measure --events FILE keeps one).'),
     el('button', { type: 'button', id: 'part-end', title: 'r', onclick: wholeRun }, 'The whole run'));
   };
   cg.redraw.push(draw);
