@@ -26,9 +26,9 @@ var page embed.FS
 // The parts of the page, in their order. uPlot (MIT, page/uplot) draws what
 // goes over time; its licence stands in the page.
 var (
-	pageScripts = []string{"uplot/uPlot.iife.min.js", "base.js", "shared.js", "tip.js", "search.js", "tree.js", "block.js",
-		"head.js", "part.js", "lanes.js", "power.js", "flame.js", "functions.js", "source.js", "compare.js", "overview.js",
-		"panel.js", "export.js", "page.js"}
+	pageScripts = []string{"uplot/uPlot.iife.min.js", "base.js", "shared.js", "tip.js", "search.js", "tree.js",
+		"block.js", "head.js", "part.js", "lanes.js", "power.js", "flame.js", "functions.js", "source.js", "compare.js",
+		"overview.js", "panel.js", "export.js", "page.js"}
 	pageStyles = []string{"uplot/uPlot.min.css", "page.css"}
 )
 

@@ -86,6 +86,7 @@ figure { margin: 20px 0; }
 img { width: 100%; height: auto; border: 1px solid var(--line); border-radius: 8px; background: #fff; }
 .changes { margin: 20px 0; overflow-x: auto; }
 svg { max-width: 100%; height: auto; }
+@media (max-width: 700px) { .changes svg { max-width: none; } }
 svg text { font-size: 12px; fill: currentColor; dominant-baseline: middle; }
 svg .tick { stroke: var(--line); }
 svg .zero { stroke: var(--soft); }
@@ -206,6 +207,9 @@ func chartOf(changes []change) *changeChart {
 	step := math.Pow(10, math.Floor(math.Log10(span)))
 	for span/step < 2 {
 		step /= 2
+	}
+	for span/step > 5 { // so that their labels have room
+		step *= 2
 	}
 	for k := math.Ceil(-span / step); k*step <= span; k++ {
 		tick := changeTick{at(k * step), fmt.Sprintf("%+.4g %%", 100*k*step), "tick"}
