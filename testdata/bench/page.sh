@@ -6,8 +6,9 @@
 #   testdata/bench/page.sh 1000000    # one size
 #
 # first-ms is when the first figures are seen, ready-ms when all call paths can be used, both since the browser
-# began to read the file. A block is the longest task of the browser, 0 where none took 50 ms. The processor time of an
-# action (action-cpu-ms) does not depend on what else runs, and bounds its blocks on an idle machine.
+# began to read the file. A block is the longest task of the page's main thread, in which it answers nothing: by the
+# clock (load-block-ms, action-block-ms), and by processor time (load-block-cpu-ms, action-block-cpu-ms), which other
+# programs of the machine do not lengthen. Both are from the trace of Chromium.
 set -euo pipefail
 unset $(git rev-parse --local-env-vars) # of a hook that runs this
 cd "$(dirname "$0")/../.."
