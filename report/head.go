@@ -66,7 +66,10 @@ func HeadOf(f io.ReadSeeker) (h Head, err error) {
 			case "events":
 				err = d.Decode(&events)
 				stream = len(events) > 0 && events[0].Name != nil
-			case "tasks", "command": // the end of the way
+			case "tasks", "command":
+				if !h.Holds["meta"] { // else it is the end of the way
+					err = d.Decode(&other)
+				}
 			default:
 				err = d.Decode(&other)
 			}
@@ -88,6 +91,8 @@ func HeadOf(f io.ReadSeeker) (h Head, err error) {
 		return h, errors.New("not a saved run: it is a CounterEventStream of HESPAS: use --from hespas")
 	case meta.SchemaVersion == nil && h.Holds["document"] && h.Holds["ledger"]:
 		return h, errors.New("not a saved run: it is a summary of cg monitor: cg report shows it")
+	case meta.SchemaVersion == nil && h.Holds["commit"] && h.Holds["command"]:
+		return h, errors.New("not a saved run: it is a history of cg gate: cg trend FILE shows it")
 	case meta.SchemaVersion == nil:
 		return h, errors.New("not a saved run: it has no meta.schema_version")
 	case !Reads(*meta.SchemaVersion):
