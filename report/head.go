@@ -28,10 +28,7 @@ func HeadOf(f io.ReadSeeker) (h Head, err error) {
 			err = back
 		}
 	}()
-	if what := otherFile(f); what != "" {
-		return h, errors.New("not a saved run: it is " + what)
-	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
+	if err := otherFile(f); err != nil {
 		return h, err
 	}
 	refused := func(err error) (Head, error) {
@@ -109,14 +106,15 @@ var otherFiles = []struct{ begins, is string }{
 	{`{"columns":[{"name":`, "a log of cg track: cg track merge FILE --export-plot PAGE.html shows it"},
 }
 
-// otherFile says what a file is that is no document, by its first bytes, and "" where they tell nothing.
-func otherFile(f io.Reader) string {
+// otherFile refuses a file that is no document, by its first bytes. The file is then at its beginning.
+func otherFile(f io.ReadSeeker) error {
 	head := make([]byte, 32)
 	n, _ := io.ReadFull(f, head)
 	for _, o := range otherFiles {
 		if bytes.HasPrefix(head[:n], []byte(o.begins)) {
-			return o.is
+			return errors.New("not a saved run: it is " + o.is)
 		}
 	}
-	return ""
+	_, err := f.Seek(0, io.SeekStart)
+	return err
 }
