@@ -34,6 +34,7 @@ var rank = map[string]int{
 	"cg/nemb":            40,
 	"cg/nemb/account":    30,
 	"cg/nemb/population": 35, "cg/monitor": 50, "cg/monitor/jsonl": 0, "cg/monitor/metrics": 60, "cg/monitor/otlp": 60, "cg/monitor/annotate": 60, "cg/monitor/spans": 60, "cg/monitor/series": 55, "cg/report/usage": 85, "cg/report/trend": 86, "cg/report/bisection": 86,
+	"cg/attach": 36, "cg/attach/python": 20,
 	"cg/nemb/processor": 10,
 	"cg/report/schema":  0, "cg/report/tables": 0,
 	"cg/nemb/counter": 0, "cg/nemb/patience": 0, "cg/nemb/sysfs": 0,
@@ -72,6 +73,7 @@ func heightOf(path string) (height int, known bool) {
 var strangers = [][2]string{
 	{"cg/instrument", "cg/nemb"}, {"cg/languages", "cg/nemb"}, {"cg/runtimes", "cg/nemb"},
 	{"cg/nemb", "cg/instrument"}, {"cg/nemb", "cg/languages"}, {"cg/nemb", "cg/runtimes"}, {"cg/nemb", "cg/launcher"},
+	{"cg/attach", "cg/nemb/sensor"}, {"cg/attach", "cg/languages"}, {"cg/attach", "cg/launcher"},
 	{"cg/measure", "cg/instrument"}, {"cg/measure", "cg/languages"}, {"cg/measure", "cg/runtimes"}, {"cg/measure", "cg/report"},
 	{"cg/report", "cg/instrument"}, {"cg/report", "cg/languages"}, {"cg/report", "cg/runtimes"},
 	{"cg/gate", "cg/nemb"}, {"cg/gate", "cg/measure"}, {"cg/gate", "cg/languages"}, {"cg/gate", "cg/launcher"},
@@ -252,7 +254,7 @@ var registered = []struct {
 	{
 		"language", "languages/*/*.go", regexp.MustCompile(`(?m)^\t+(?:Name|Title): +"([^"]+)",$`), 6,
 		[]string{
-			"languages/",
+			"languages/", "attach/python/", // which reads the interpreter of one
 			"runtimes/", // what is in its programs
 			"release/",  // a package for each registry, and the command go
 		},

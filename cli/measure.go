@@ -146,7 +146,7 @@ interpreter cannot be run; 127 not found.`,
 				Usage: "show on the terminal what has been used so far, in a line below the program's output that " +
 					"goes when the report comes; nothing where standard error is no terminal"},
 			sysrootFlag(),
-		}, slices.Concat(noiseFlags(), footprintFlags(), languageFlags())...),
+		}, slices.Concat(sampleFlags(), noiseFlags(), footprintFlags(), languageFlags())...),
 		Action: runMeasure,
 	}
 }
@@ -190,6 +190,12 @@ func runMeasure(c *cli.Context) error {
 	often := c.Int("repeat") != 1 || c.Int("warmup") != 0
 	if often {
 		measureProgram = measureOften
+	}
+	if !isSampled(c) && (given(c, "duration") || given(c, "rate")) {
+		return fail(statusUsage, "-d and --rate are for --sample and --pid")
+	}
+	if isSampled(c) {
+		often, measureProgram = false, measureLooked
 	}
 	written := false
 	err := measureProgram(c, &written)

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"cg/attach"
 	"cg/checkpoint"
 	"cg/events"
 	"cg/kernels"
@@ -33,6 +34,8 @@ type Config struct {
 	Channel  *checkpoint.Channel // nil for a program without checkpoints
 	// Merge reads result blocks that the program prints (see Block).
 	Merge bool
+	// Look says how a program without checkpoints is looked at from outside; nil for not at all.
+	Look *Looking
 	// MaxDepth is how many calls deep functions are distinguished, 0 for no limit.
 	MaxDepth int
 	// Overhead is the part of its time that the program's checkpoints may take: where it is
@@ -97,6 +100,10 @@ type Outcome struct {
 	Overhead   float64 // the budget that the checkpoints had, 0 for none
 	EventFault error   // that ended the log of events
 	Baseline   *Baseline
+	Looks      *attach.Stats // nil where nobody looked from outside
+	LookSites  []checkpoint.Site
+	Attached   bool   // the process ran before
+	Over       bool   // and it ended in the run
 	Damage     string // what no writer can have written into the channel
 	Refused    int    // threads whose sums no writer writes
 }
@@ -134,6 +141,7 @@ func Run(c Config) (*Outcome, error) {
 		return nil, err
 	}
 	o.PID = child.PID()
+	r.startLooking(c.Look, o.PID)
 	if c.Started != nil {
 		c.Started()
 	}

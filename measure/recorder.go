@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -34,8 +35,9 @@ type recorder struct {
 	names      func() []checkpoint.Site
 	interval   time.Duration
 	ending     func()
-	live       *live  // nil where nobody looks
-	watch      *watch // nil without GPUs
+	live       *live   // nil where nobody looks
+	looks      *looker // nil where the program is not looked at from outside
+	watch      *watch  // nil without GPUs
 	kernels    *kernels.Gatherer
 	mu         sync.Mutex // blocks come from the launcher's goroutine
 }
@@ -81,8 +83,9 @@ func (r *recorder) pump(stop <-chan struct{}) {
 func (r *recorder) step() int {
 	horizon := r.sampler.Horizon()
 	words := 0
-	for _, s := range r.sampler.Poll() {
+	for _, s := range r.settled(r.sampler.Poll()) {
 		words += r.drain(s.At)
+		r.look(s.At)
 		r.attributor.Close(s)
 		r.window(s)
 		r.live.take(s)
@@ -154,7 +157,9 @@ func (r *recorder) window(s nemb.Sample) {
 // will be is there.
 func (r *recorder) finish() {
 	samples := r.sampler.Stop()
+	samples = slices.Concat(r.stopLooking(), samples)
 	for i, s := range samples {
+		r.look(s.At)
 		words := func(run checkpoint.Run) int { return r.fold(run, s.At) }
 		if r.channel != nil {
 			r.channel.Drain(words)
@@ -191,6 +196,9 @@ func (r *recorder) finish() {
 		o.Kernels = r.watch.byKernel(r.kernels.End(), o.Series, divisions)
 	}
 	o.Attributed = r.attributor.Finish()
+	if r.looks != nil {
+		o.LookSites = r.looks.Sites()
+	}
 }
 
 func (r *recorder) record(s nemb.Sample) {

@@ -230,6 +230,7 @@ func functionOf(c attribute.Cost, s checkpoint.Site, e energies, sites []checkpo
 			f.Domains[e.domains[d].ID] = Joules(v)
 		}
 	}
+	f.looked(c)
 	f.resolve(c, sites)
 	f.CallsEnergy = callsEnergy(c)
 	if p := e.result.Total.Program(); p > 0 {

@@ -174,6 +174,7 @@ func (r *Run) Finish(f Facts) {
 	r.sampler(f)
 	r.faults(o)
 	r.hung(f)
+	r.stackSampling(o)
 	r.untold(o)
 	r.judge()
 	r.Channel.Clock, r.Channel.Native = f.Clock.String(), f.Pure == nil && f.Off == nil
@@ -252,6 +253,12 @@ func (r *Run) hung(f Facts) {
 func (r *Run) process(f Facts) {
 	if o := f.Outcome; o.Running {
 		r.Process = Process{ExitStatus: status(o.Terminated), Running: true, CPUMethod: f.CPUMethod, PIDsLeft: []int{}}
+		return
+	}
+	if o := f.Outcome; o.Attached { // it is no child of cg's: how it ended is not known
+		r.Process = Process{
+			Running: !o.Over, UserS: o.Attributed.CPU.Seconds(), CPUMethod: f.CPUMethod, PIDsLeft: []int{},
+		}
 		return
 	}
 	r.ended(f.Outcome.Result, f.CPUMethod)
@@ -485,7 +492,8 @@ func (r *Run) warnOfCompilers(f Facts) {
 // warnOfSites warns of functions that were not measured.
 func (r *Run) warnOfSites(f Facts) {
 	o := f.Outcome
-	if n := len(r.Sites); n > 0 && o.Attributed.Stats.Events == 0 && f.Off == nil && len(o.BlockSites) == 0 {
+	told := o.Looks != nil || o.Attributed.Stats.Events > 0 || f.Off != nil || len(o.BlockSites) > 0
+	if n := len(r.Sites); n > 0 && !told {
 		r.Warn("no-calls", fmt.Sprintf("the program called none of the %d functions with checkpoints: either it "+
 			"runs other code, or a build found its tests up to date and did not run them", n))
 	}

@@ -94,10 +94,13 @@ type Run struct {
 	Channel   Channel    `json:"channel"`
 	LongCalls []LongCall `json:"long_calls,omitempty"`
 	Events    *EventLog  `json:"event_log,omitempty"`
-	Skipped   []Skip     `json:"skipped"`
-	Warnings  []Warning  `json:"warnings"`
-	Baseline  *Baseline  `json:"baseline,omitempty"`
-	Idle      *Idle      `json:"idle_power,omitempty"`
+	// StackSampling is set where the program has no checkpoints and was looked at from outside:
+	// then no calls are known.
+	StackSampling *StackSampling `json:"stack_sampling,omitempty"`
+	Skipped       []Skip         `json:"skipped"`
+	Warnings      []Warning      `json:"warnings"`
+	Baseline      *Baseline      `json:"baseline,omitempty"`
+	Idle          *Idle          `json:"idle_power,omitempty"`
 	// GPUs says whose their energy is; nil without GPUs whose driver can be asked.
 	GPUs *GPUs `json:"gpus,omitempty"`
 	// MachineState is what the machine was like around the run. An older cg did not tell.
@@ -269,13 +272,19 @@ type Function struct {
 	InclusiveTimeS float64      `json:"inclusive_time_s"`
 	// SelfTimeDoubtS is by how much SelfTimeS may be off (95 %), where calls were counted
 	// and not all of them timed.
-	SelfTimeDoubtS float64           `json:"self_time_doubt_s,omitempty"`
-	CPUTimeS       float64           `json:"cpu_time_s"`
-	SuspendedS     float64           `json:"suspended_s"`
-	AvgPowerW      *float64          `json:"avg_power_w"`   // self energy over self time
-	SharePercent   *float64          `json:"share_percent"` // of the program's energy
-	Verdict        Verdict           `json:"verdict,omitempty"`
-	Domains        map[string]Joules `json:"domains"`
+	SelfTimeDoubtS float64 `json:"self_time_doubt_s,omitempty"`
+	// StackSamples is how often it was seen on a processor, itself, where the program was looked
+	// at from outside, and StackSamplesInclusive itself or what it called. SamplingDoubtPercent
+	// is by how much SelfEnergyJ may be off by the chance of these (95 %), in percent of it.
+	StackSamples          uint64            `json:"stack_samples,omitempty"`
+	StackSamplesInclusive uint64            `json:"stack_samples_inclusive,omitempty"`
+	SamplingDoubtPercent  *float64          `json:"sampling_doubt_percent,omitempty"`
+	CPUTimeS              float64           `json:"cpu_time_s"`
+	SuspendedS            float64           `json:"suspended_s"`
+	AvgPowerW             *float64          `json:"avg_power_w"`   // self energy over self time
+	SharePercent          *float64          `json:"share_percent"` // of the program's energy
+	Verdict               Verdict           `json:"verdict,omitempty"`
+	Domains               map[string]Joules `json:"domains"`
 }
 
 // CallsEnergy is what a call of a function used, with what it called. Single
@@ -344,7 +353,7 @@ type Process struct {
 	ExitCode   *int    `json:"exit_code"`
 	Signal     *string `json:"signal"`
 	TimedOut   bool    `json:"timed_out"`
-	// Running tells that the program had not ended when this was written: cg had been
+	// Running tells that the program had not ended when this was written: it ran before, or cg had been
 	// asked to end, and ExitStatus is 128 and the signal that asked.
 	Running   bool    `json:"running,omitempty"`
 	UserS     float64 `json:"user_s"`

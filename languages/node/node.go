@@ -8,7 +8,6 @@ package node
 
 import (
 	"cg/languages"
-	"cg/runtimes"
 )
 
 func init() {
@@ -42,7 +41,6 @@ func init() {
 				},
 			},
 			Rewrite: rewrite,
-			SDK:     &languages.SDK{Files: func() (map[string][]byte, error) { return runtimes.Folder("node/sdk") }},
 		},
 	})
 }

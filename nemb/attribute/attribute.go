@@ -87,6 +87,13 @@ func (a *Attributor) Fold(r checkpoint.Run, now, until checkpoint.Tick) int {
 	return a.stacks.Fold(r, now, until)
 }
 
+// Look takes a look at a thread in place of words: those at a thread come in the order of time,
+// and all before the end of a window before Close. Calls are not known then.
+func (a *Attributor) Look(l stacks.Look) {
+	a.stacks.MaxDepth, a.windows.Looked = a.MaxDepth, true
+	a.stacks.Look(l)
+}
+
 // Busiest is the site that used most processor time itself in the windows so far, 0 for
 // none.
 func (a *Attributor) Busiest() (most checkpoint.SiteID) {

@@ -10,6 +10,7 @@ import (
 	"cg/nemb"
 	"cg/nemb/attribute/calls"
 	"cg/nemb/attribute/paths"
+	"cg/nemb/attribute/stacks"
 	"cg/nemb/attribute/windows"
 )
 
@@ -24,6 +25,7 @@ type subtrees struct {
 	// doubt is the variance of the time of each path, as far as that was counted and not
 	// measured, and doubts that of what it called, too, in ticks^2.
 	doubt, doubts []float64
+	seen          []stacks.Seen // nil where nobody looked
 }
 
 // likely is how many standard deviations of an estimate are the half-width of its
@@ -44,6 +46,7 @@ func (o *outcome) sumSubtrees() *subtrees {
 		doubt: make([]float64, n), doubts: make([]float64, n),
 	}
 	copy(u.doubt, o.stacks.Doubts())
+	u.seen = o.stacks.Seen()
 	for d := range o.whole {
 		u.domains = append(u.domains, slices.Clone(o.whole[d]))
 	}
@@ -96,6 +99,7 @@ func (o *outcome) costs(u *subtrees, long *calls.Calls, most nemb.Energy) []Cost
 	for site, c := range sums {
 		o.bound(c, halfWidth, float64(most))
 		o.countedDoubt(c)
+		o.lookedDoubt(c)
 		c.Self.lower(doubt * c.events)
 		c.Inclusive.lower(doubt * c.inclusiveEvents)
 		o.verdict(c)
@@ -128,6 +132,9 @@ func (o *outcome) sumSites(u *subtrees) (costs map[checkpoint.SiteID]*Cost, away
 				Domains: make([]nemb.Energy, len(o.whole)), InclusiveDomains: make([]nemb.Energy, len(o.whole)),
 			}
 			costs[site] = c
+		}
+		if u.seen != nil {
+			c.looked(u.seen[n], float64(u.self[n]), float64(u.energy[n]), o.tree.IsOutermost(n))
 		}
 		c.Calls += o.stacks.Calls(n)
 		c.events += u.own[n]
@@ -196,6 +203,38 @@ func (o *outcome) countedDoubt(c *Cost) {
 	}
 	widen(&c.Self, c.SelfTime, c.doubt)
 	widen(&c.Inclusive, c.InclusiveTime, c.inclusiveDoubt)
+}
+
+// looked adds what looks tell of one of a site's paths, whose energies are self and under.
+func (c *Cost) looked(s stacks.Seen, self, under float64, outermost bool) {
+	c.Looks += s.Looks
+	c.looksDoubt += s.Relative * self * self
+	if outermost {
+		c.LooksUnder += s.LooksUnder
+		c.looksUnderDoubt += s.RelativeUnder * under * under
+	}
+}
+
+// LooksDoubt is the half-width of the interval (95 %) of the self energy, in microjoules, as far
+// as looks are a sample.
+func (c *Cost) LooksDoubt() float64 { return likely * math.Sqrt(c.looksDoubt) }
+
+// lookedDoubt widens the intervals of a site by how far its part may be off as looks are a
+// sample of it.
+func (o *outcome) lookedDoubt(c *Cost) {
+	widen := func(v *Value, variance float64, looks uint64) {
+		if looks == 0 {
+			return
+		}
+		e, off := float64(v.Energy), likely*math.Sqrt(variance)
+		v.Lo, v.Hi = interval(v.Energy, e-math.Hypot(off, e-float64(v.Lo)),
+			min(e+math.Hypot(off, float64(v.Hi)-e), o.programHi))
+	}
+	widen(&c.Self, c.looksDoubt, c.Looks)
+	widen(&c.Inclusive, c.looksUnderDoubt, c.LooksUnder)
+	if e := float64(c.Self.Energy); e > 0 {
+		c.SelfTimeDoubt += time.Duration(min(1, likely*math.Sqrt(c.looksDoubt)/e) * float64(c.SelfTime))
+	}
 }
 
 // suspended is the time for which frames of a site were on no thread: suspended, or

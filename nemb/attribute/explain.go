@@ -51,6 +51,7 @@ func (a *Attributor) explain() *explanation {
 	for d, p := range idle {
 		watts[d] = p.Power
 	}
+	a.blur()
 	x := &explanation{
 		windows: a.windows, tree: a.stacks.Tree, contexts: a.contexts, fits: a.data.Fits(watts, a.runs()),
 		nodes: make([][]float64, n), background: make([][]float64, n), scale: make([]float64, n), main: -1, idle: idle,
@@ -68,6 +69,21 @@ func (a *Attributor) explain() *explanation {
 		}
 	}
 	return x
+}
+
+// blur tells the regression how far times may be off that come from looks.
+func (a *Attributor) blur() {
+	first, last := a.windows.First(), a.windows.Last()
+	sites := a.stacks.Blur()
+	if sites == nil || last.At <= first.At {
+		return
+	}
+	perTick := nanos(last.Time-first.Time) / float64(last.At-first.At)
+	columns := map[regression.Column]float64{}
+	for site, variance := range sites {
+		columns[a.contexts.function(site)] += variance * perTick * perTick
+	}
+	a.data.Blur(columns)
 }
 
 // runs is how long each column ran, and in how many goes: from a call of it, or the end

@@ -71,15 +71,34 @@ func (x *explanation) inclusiveHalfWidth(d int, nodes []nemb.Energy) map[checkpo
 			squares[i] += (drawn[i] - reference[i]) * (drawn[i] - reference[i])
 		}
 	}
+	clear(drawn)
+	x.sumBlur(d, nodes, &s, under, drawn)
 	halfWidth := map[checkpoint.SiteID]float64{}
 	for id, at := range s.index {
 		edges := 0.0
 		if r := f.Columns[x.contexts.function(id)]; r != nil {
 			edges = r.Edges
 		}
-		halfWidth[id] = math.Hypot(f.Quantile*math.Sqrt(squares[at]/float64(draws)), edges*x.scale[d])
+		halfWidth[id] = math.Hypot(f.Quantile*math.Sqrt(squares[at]/float64(draws)), edges*x.scale[d]) + drawn[at]
 	}
 	return halfWidth
+}
+
+// sumBlur adds up by how much the inclusive energy of each site may be off as times are a
+// sample: the sum over what is in it. under is scratch memory, per node.
+func (x *explanation) sumBlur(d int, nodes []nemb.Energy, s *siteDraws, under, sums []float64) {
+	clear(under)
+	for i, e := range nodes {
+		if r := x.estimate(d, x.contexts.function(x.tree.Site(int32(i)))); r != nil && r.Blur > 0 && r.Energy > 0 {
+			under[i] = r.Blur * float64(e) / r.Energy
+		}
+	}
+	for n := int32(x.tree.Len()) - 1; n > paths.Root; n-- {
+		under[x.tree.Parent(n)] += under[n]
+		if x.tree.IsOutermost(n) {
+			sums[s.sites[n]] += under[n]
+		}
+	}
 }
 
 // sumInclusive adds up the inclusive energy of each site, where the self energy

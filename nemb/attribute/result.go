@@ -80,6 +80,13 @@ type Cost struct {
 	// an estimate: of events that were counted and not timed.
 	SelfTimeDoubt time.Duration
 
+	// Looks is how often somebody who looked from outside saw it run on a processor, itself, and
+	// LooksUnder itself or what it called. Calls is 0 then.
+	Looks, LooksUnder uint64
+
+	// The variances, in microjoules^2, of its energies as far as looks are a sample.
+	looksDoubt, looksUnderDoubt float64
+
 	doubt, inclusiveDoubt   float64 // variances of its time in ticks^2, see countedDoubt
 	events, inclusiveEvents float64 // checkpoints whose cost lies in it, and with what it called
 }

@@ -15,6 +15,7 @@ import (
 	"cg/checkpoint"
 	"cg/nemb"
 	"cg/nemb/account"
+	"cg/nemb/attribute/stacks"
 	"cg/nemb/simulate"
 )
 
@@ -46,6 +47,33 @@ type truth struct {
 	spare  int
 	nap    time.Duration
 	domain nemb.Domain
+	looks  time.Duration // mean time between looks from outside, in place of events; 0 for events
+}
+
+// placed is where a thread was.
+type placed struct {
+	from, to int64
+	path     []checkpoint.SiteID
+}
+
+// lookAt looks at the threads at random moments, as attach does.
+func (p truth) lookAt(places [][]placed, random *rand.Rand) (all []stacks.Look) {
+	for thread, in := range places {
+		k := 0
+		for at := float64(0); ; {
+			at += float64(p.looks) * (0.5 + random.Float64())
+			for k < len(in) && in[k].to <= int64(at) {
+				k++
+			}
+			if k == len(in) {
+				break
+			}
+			all = append(all, stacks.Look{Thread: checkpoint.Thread{PID: 1, TID: uint32(thread + 1)},
+				At: checkpoint.Tick(origin + int64(at)), Path: in[k].path})
+		}
+	}
+	slices.SortStableFunc(all, func(x, y stacks.Look) int { return cmp.Compare(x.At, y.At) })
+	return all
 }
 
 // asleep is the site of a function that waits.
@@ -117,6 +145,7 @@ func (p truth) play() played {
 		from, to int64
 	}
 	var stays []stay
+	places := make([][]placed, p.threads)
 	end := int64(p.length)
 	for thread := range p.threads {
 		at := int64(0)
@@ -144,6 +173,9 @@ func (p truth) play() played {
 			}
 			if thread == 0 {
 				stays = append(stays, stay{site, at, at + d})
+			}
+			if p.looks > 0 {
+				places[thread] = append(places[thread], placed{at, at + d, slices.Clone(stack)})
 			}
 			at += d
 		}
@@ -238,7 +270,16 @@ func (p truth) play() played {
 	domain.ID, domain.Method, domain.InTotal, domain.Period, domain.Lo, domain.Hi = "package-0", nemb.Measured, true, time.Millisecond, 1, 1
 	a := New([]nemb.Domain{domain}, p.threads+p.spare)
 	out.attr = a
+	var looks []stacks.Look
+	if p.looks > 0 {
+		looks = p.lookAt(places, random)
+		clear(tp.words)
+	}
 	for i, s := range samples {
+		for len(looks) > 0 && looks[0].At < s.At {
+			a.Look(looks[0])
+			looks = looks[1:]
+		}
 		for id, words := range tp.words {
 			n := a.Fold(checkpoint.Run{Thread: id, First: i == 0, Start: tp.start[id], Words: words, Cost: p.cost}, s.At+1000, s.At)
 			tp.words[id] = words[n:]

@@ -7,6 +7,9 @@ import "cg/checkpoint"
 type Part struct {
 	Node  int32
 	Ticks uint64
+	// Waited is those of Ticks in which the thread is known to have been on no processor. Only
+	// who looks from outside tells it; else it is 0.
+	Waited uint64
 }
 
 // Call is a call of a path that has begun.

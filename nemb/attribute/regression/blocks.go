@@ -90,6 +90,7 @@ type collector struct {
 
 	contexts map[Column]float64 // ns, of the columns that are contexts and kept apart
 	folded   map[Column]bool    // contexts whose times go to those around them
+	blur     map[Column]float64 // see Data.Blur; nil where times are no sample
 }
 
 // newCollector makes the collector of one domain.

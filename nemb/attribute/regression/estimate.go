@@ -42,6 +42,9 @@ type Estimate struct {
 	// HalfWidth is that of the interval around Energy that holds the true energy
 	// with 95 %. Edges is the part of it that comes from the edges of blocks.
 	HalfWidth, Edges float64
+	// Blur is the part of HalfWidth that comes from times that are a sample (see Data.Blur). It is
+	// in no replica.
+	Blur float64
 	// Reason is Collinear where only the energy of a group is known, Noisy where
 	// Energy is no better than a guess.
 	Reason Reason
@@ -121,6 +124,7 @@ func (r *regression) estimate(g grouping, doubts map[Column]float64) *Fit {
 		}
 		e.Edges = 1.96 * math.Sqrt(s.edges[k])
 		e.HalfWidth = math.Hypot(f.Quantile*of*deviation(ratios), e.Edges)
+		r.blur(k, e)
 		switch {
 		case e.Reason == Resolved && e.HalfWidth > Unsure*e.Energy:
 			e.Reason = Noisy

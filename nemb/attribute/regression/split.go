@@ -51,7 +51,7 @@ type splitting struct {
 // the others may be off.
 func (r *regression) split() (contexts []Column, doubts map[Column]float64) {
 	candidates, doubts := r.candidates()
-	if len(candidates) == 0 {
+	if len(candidates) == 0 || r.c.blur != nil {
 		return nil, doubts
 	}
 	all := *r

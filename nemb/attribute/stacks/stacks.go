@@ -57,6 +57,8 @@ type Stacks struct {
 	sums        sumTrees
 	known       knowledge
 	times       map[checkpoint.SiteID]*siteTimes
+	looks       []*looked // of all threads that were looked at
+	blur        map[checkpoint.SiteID]float64
 }
 
 // Stats counts what was seen and what did not fit.
@@ -118,6 +120,13 @@ func (st *Stacks) Charge(at checkpoint.Tick, killed func(checkpoint.Thread) bool
 		if !t.ended && t.proc == nil && !t.gone && killed(t.ID) {
 			st.abandon(t)
 			t.gone = true
+		}
+		if t.looked != nil {
+			if !t.gone && t.last < at {
+				t.passLooked(at)
+			}
+			t.pending = combineLooked(t.pending)
+			continue
 		}
 		if !t.ended && !t.gone && t.last != 0 && t.last < at {
 			st.endStretch(t, at)

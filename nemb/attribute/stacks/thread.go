@@ -28,6 +28,7 @@ type Thread struct {
 	adding  *adding // nil where its events are words
 	nowhere bool    // it adds up, and is on no strand
 	forked  Forked
+	looked  *looked // nil where its events are reported
 
 	// Of a thread whose stack is that of the strand it is on, see strand.go.
 	proc   *proc // nil for other threads
@@ -238,6 +239,9 @@ func (st *Stacks) cutPath(n int32, times uint64) {
 
 // abandon ends every frame of a thread whose continuation is unknown.
 func (st *Stacks) abandon(t *Thread) {
+	if t.looked != nil { // no call of it has a known begin
+		return
+	}
 	if t.adding != nil {
 		if !t.nowhere {
 			st.cutPath(t.top.Node, 1)

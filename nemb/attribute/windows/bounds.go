@@ -142,6 +142,10 @@ func (w *Windows) Bounds(site checkpoint.SiteID, d int) (self, inclusive Bounds)
 		return Bounds{}, Bounds{}
 	}
 	domain := &w.Domains[d]
+	if w.Looked && domain.Domain.InTotal && domain.Domain.Method == nemb.Measured {
+		all := Bounds{Hi: domain.ProgramHi * domain.Domain.Hi}
+		return all, all
+	}
 	less := func(of, machine Bounds) Bounds {
 		idle := domain.constant.power
 		return Bounds{

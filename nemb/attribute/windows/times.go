@@ -165,6 +165,11 @@ func (t *threadTime) ticks(part int) float64 {
 	return float64(t.parts[part].Ticks)
 }
 
+// busy is the time of a part in the window in which the thread may have been on a processor.
+func (t *threadTime) busy(part int) float64 {
+	return max(0, t.ticks(part)-float64(t.parts[part].Waited))
+}
+
 // inside is the time in ticks that a thread was in sites.
 func (t *threadTime) inside() float64 {
 	sum := 0.0
@@ -275,7 +280,7 @@ func (x *threadTimes) apportion(t *threadTime, tree *paths.Tree, perTick float64
 		case x.probe != 0 && p.Node == x.probe:
 			checkpoints = i
 		case !t.sitesOnly || p.Node != paths.Root:
-			share = t.ticks(i) * x.rate(tree.Site(p.Node)).value()
+			share = t.busy(i) * x.rate(tree.Site(p.Node)).value()
 			sum += share
 		}
 		t.shares = append(t.shares, share)
@@ -306,7 +311,7 @@ func (x *threadTimes) apportion(t *threadTime, tree *paths.Tree, perTick float64
 		if i != checkpoints && sum > 0 && t.known {
 			r := x.rate(tree.Site(p.Node))
 			r.cpu += t.used * t.shares[i]
-			r.wall += t.ticks(i) * perTick
+			r.wall += t.busy(i) * perTick
 		}
 	}
 }
@@ -322,7 +327,7 @@ func (t *threadTime) limit(checkpoints int, perTick float64) {
 	for i := range t.parts {
 		if part(i) {
 			used += t.used * t.shares[i]
-			there += t.ticks(i) * perTick
+			there += t.busy(i) * perTick
 		}
 	}
 	if used <= 0 || there <= 0 {
@@ -332,7 +337,7 @@ func (t *threadTime) limit(checkpoints int, perTick float64) {
 	for round := 0; ; round++ {
 		over, open, room := 0.0, 0.0, 0.0
 		for i := range t.parts {
-			if most := t.ticks(i) * stretch; part(i) && t.shares[i] > most {
+			if most := t.busy(i) * stretch; part(i) && t.shares[i] > most {
 				over += t.shares[i] - most
 				t.shares[i] = most
 			} else if part(i) && t.shares[i] < most {
@@ -344,7 +349,7 @@ func (t *threadTime) limit(checkpoints int, perTick float64) {
 			return
 		}
 		for i := range t.parts {
-			if most := t.ticks(i) * stretch; part(i) && t.shares[i] < most {
+			if most := t.busy(i) * stretch; part(i) && t.shares[i] < most {
 				if round < rounds {
 					t.shares[i] *= 1 + over/open
 				} else {

@@ -70,9 +70,12 @@ type Windows struct {
 	// Constant is set where idle power is one figure for the whole run, which Settle sets
 	// aside at its end. Else it is set aside window by window. Set before the first window.
 	Constant bool
-	Domains  []Domain
-	Times    []PathTime // per call path
-	Stats    Stats
+	// Looked is set where the parts of threads come from looks: a function may have run in a
+	// window in which nobody saw it, and another had a window to itself only as far as was seen.
+	Looked  bool
+	Domains []Domain
+	Times   []PathTime // per call path
+	Stats   Stats
 
 	tree   *paths.Tree
 	cpus   float64 // logical processors of the host, 0 where not known

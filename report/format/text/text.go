@@ -207,15 +207,22 @@ type column[T any] struct {
 
 func (p *printer) functions(r *report.Run) {
 	mark := r.Mark()
+	counted := column[report.Function]{"calls", 0, func(f report.Function) string { return figures.Count(f.Calls) }}
+	doubt := column[report.Function]{"a call", 136, func(f report.Function) string { return mark + perCall(f) }}
+	if r.StackSampling != nil { // which tells no calls
+		counted.head = "samples"
+		counted.cell = func(f report.Function) string { return figures.Count(f.StackSamples) }
+		doubt = column[report.Function]{"± by chance", 0, samplingDoubt}
+	}
 	table(p, "function", r.Functions, func(f report.Function) string { return f.Name }, []column[report.Function]{
-		{"calls", 0, func(f report.Function) string { return figures.Count(f.Calls) }},
+		counted,
 		{"self", 0, func(f report.Function) string { return mark + figures.Energy(f.SelfEnergyJ) }},
 		{"interval", 104, func(f report.Function) string { return figures.Interval(f.SelfEnergyLoJ, f.SelfEnergyHiJ) }},
 		{"incl", 60, func(f report.Function) string { return mark + figures.Energy(f.InclusiveEnergyJ) }},
 		{"share", 0, func(f report.Function) string { return figures.Percent(f.SharePercent) }},
 		{"power", 72, func(f report.Function) string { return figures.Watts(f.AvgPowerW) }},
 		{"time", 88, func(f report.Function) string { return figures.Seconds(f.SelfTimeS) }},
-		{"a call", 136, func(f report.Function) string { return mark + perCall(f) }},
+		doubt,
 		{"where", 120, func(f report.Function) string { return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line) }},
 	})
 }
@@ -248,6 +255,18 @@ func (p *printer) kernels(r *report.Run) {
 			{"incl", 0, func(f report.GPUFunction) string { return mark + figures.Energy(f.Inclusive.EnergyJ) }},
 			{"time", 60, func(f report.GPUFunction) string { return figures.Seconds(f.SelfTimeS) }},
 		})
+}
+
+// samplingDoubt is by how much a function's energy may be off as its stack samples are few.
+func samplingDoubt(f report.Function) string {
+	switch d := f.SamplingDoubtPercent; {
+	case d == nil:
+		return ""
+	case *d >= 100:
+		return "all of it"
+	default:
+		return fmt.Sprintf("%.2g %%", *d)
+	}
 }
 
 // tests shows the spans of a test runner, the dearest first.
@@ -393,6 +412,9 @@ func (p *printer) notes(r *report.Run) {
 		}
 		p.note(dim, "sampler", text)
 	}
+	if s := r.StackSampling; s != nil {
+		p.note(dim, "sampled", stackSampling(s))
+	}
 	if c := r.Channel.Cost; c != nil {
 		text := fmt.Sprintf("cg's code where functions begin and end ran %s times, %s each: %s",
 			figures.Count(r.Channel.Events), figures.Seconds(c.EventNs*1e-9), figures.Seconds(c.TimeS))
@@ -417,6 +439,23 @@ func (p *printer) notes(r *report.Run) {
 		}
 		p.note(dim, "skipped", s.File+": "+s.Reason)
 	}
+}
+
+// stackSampling says in words how stacks were sampled.
+func stackSampling(s *report.StackSampling) string {
+	var readers []string
+	for _, p := range s.Processes {
+		if p.Reader != "" && !slices.Contains(readers, p.Reader) {
+			readers = append(readers, p.Reader)
+		}
+	}
+	text := fmt.Sprintf("%s stacks", figures.Count(uint64(s.Samples)))
+	if len(readers) > 0 {
+		text += " of " + strings.Join(readers, ", ")
+	}
+	text += fmt.Sprintf(", read from outside each %.3g ms; in %s of them the thread was on no processor; %d torn; "+
+		"%s of processor time", s.ReachedMs, figures.Count(uint64(s.Waiting)), s.Torn, figures.Seconds(s.OwnCPUS))
+	return text + "; no calls are known, and time is an estimate, too"
 }
 
 // methods says in words how the functions' energies were found.

@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+
+	"cg/attach"
+	"cg/experiment"
+	"cg/measure"
+	"cg/nemb/account"
+)
+
+// sampleFlags are those of programs that are looked at from outside.
+func sampleFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "sample",
+			Usage: "give the program no checkpoints: look at its stacks from outside (TARGET is a command line)"},
+		&cli.IntFlag{Name: "pid",
+			Usage: "measure the process `PID` that runs already, and what it starts, as --sample does, until Ctrl-C"},
+		&cli.StringFlag{Name: "duration", Aliases: []string{"d"},
+			Usage: "with --pid, end after `TIME` (seconds, or such as 1m30s)"},
+		&cli.IntFlag{Name: "rate", Value: 1000, Usage: "with --sample or --pid, look `N` times a second, 1 to 1000"},
+	}
+}
+
+// ofCheckpoints are the flags that go with checkpoints alone.
+var ofCheckpoints = []string{"granularity", "events", "include", "exclude", "instrumented", "per", "benchfmt", "repeat",
+	"warmup", "ranks", "no-cleanup", "timeseries"}
+
+// isSampled tells whether the program is to be looked at from outside.
+func isSampled(c *cli.Context) bool { return c.Bool("sample") || given(c, "pid") }
+
+// looked is what cg measure looks at, and how, as its flags say.
+func looked(c *cli.Context) (x experiment.Looked, o options, length time.Duration, err error) {
+	for _, name := range ofCheckpoints {
+		if given(c, name) {
+			return x, o, 0, fail(statusUsage,
+				"--%s is of programs with checkpoints: it does not go with --sample or --pid", name)
+		}
+	}
+	if o, err = measureOptions(c); err != nil {
+		return x, o, 0, err
+	}
+	rate := c.Int("rate")
+	if rate < 1 || time.Duration(rate) > time.Second/attach.MinInterval {
+		return x, o, 0, fail(statusUsage, "--rate: %d times a second cannot be done: use 1 to %d", rate,
+			time.Second/attach.MinInterval)
+	}
+	x.Looking = measure.Looking{Interval: time.Second / time.Duration(rate), Budget: o.overhead}
+	x.MaxDepth, x.Source, x.Live = o.maxDepth, sourceFile, o.live.follow()
+	args := c.Args().Slice()
+	if given(c, "pid") {
+		x.PID = c.Int("pid")
+		if x.Name, err = processName(x.PID); err != nil {
+			return x, o, 0, fail(statusUsage, "--pid: %w", err)
+		}
+		if len(args) > 0 {
+			return x, o, 0, fail(statusUsage, "--pid and a program to start do not go together: leave out %s", args[0])
+		}
+		if err := attach.Check(x.PID); err != nil {
+			return x, o, 0, fail(statusSelf, "--pid: %w", err)
+		}
+	} else if x.Command = o.command; len(args) == 0 {
+		return x, o, 0, fail(statusUsage, "no command: cg measure --sample CMD [ARGS...]")
+	}
+	x.Command.Args = args
+	if x.PID == 0 {
+		x.Name = strings.Join(args, " ")
+	}
+	if given(c, "duration") && x.PID == 0 {
+		return x, o, 0, fail(statusUsage, "-d is for --pid; a program that cg starts ends itself, or by --timeout")
+	}
+	if length, err = duration(c.String("duration")); err != nil {
+		return x, o, 0, fail(statusUsage, "-d: %w", err)
+	}
+	return x, o, length, nil
+}
+
+// processName is the command line of a process.
+func processName(pid int) (string, error) {
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
+	if pid <= 0 || errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("there is no process %d (ps lists them)", pid)
+	}
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(strings.ReplaceAll(string(text), "\x00", " ")), nil
+}
+
+// measureLooked makes the run of a program that is looked at from outside.
+func measureLooked(c *cli.Context, written *bool) error {
+	x, o, length, err := looked(c)
+	if err != nil {
+		return err
+	}
+	rates, err := footprintRates(c)
+	if err != nil {
+		return err
+	}
+	files, err := openResults(c)
+	if err != nil {
+		return err
+	}
+	defer files.abandon()
+	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	defer release()
+	account.Prepare()
+	machine, err := openMachine(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer machine.close()
+	defer prune()
+	conditions, done := runConditions(machine, o.interval)
+	defer done()
+	conditions.Noise = o.noise
+	x.Conditions = conditions
+	if o.baseline > 0 {
+		if x.Baseline, x.BaselineUnused, err = machine.idle(ctx, o.interval, o.baseline); err != nil {
+			return err
+		}
+	}
+	if x.PID > 0 {
+		if length > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, length)
+			defer cancel()
+		} else {
+			note("measuring process " + strconv.Itoa(x.PID) + " until Ctrl-C, or its end")
+		}
+	}
+	r, err := x.Run(ctx)
+	if err != nil {
+		return notStarted(c.Context, err)
+	}
+	defer r.Close()
+	if c.Bool("keep-source") {
+		r.Run.KeepSources(sourceFile)
+	}
+	r.Run.Account(rates)
+	*written = true
+	return files.write(r, c.Bool("verbose"))
+}

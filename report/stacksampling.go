@@ -1,0 +1,125 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cg/attach"
+	"cg/measure"
+	"cg/nemb/attribute"
+)
+
+// StackSampling says how the stacks of a program without checkpoints were looked at from
+// outside.
+type StackSampling struct {
+	// IntervalMs is the mean time between two samples of a thread that was asked for, ReachedMs
+	// that which was reached.
+	IntervalMs float64 `json:"interval_ms"`
+	ReachedMs  float64 `json:"reached_ms"`
+	Samples    int     `json:"samples"`
+	// Waiting is those of Samples of threads that were on no processor. They tell time, and no
+	// energy.
+	Waiting int `json:"waiting"`
+	// Torn counts stacks that changed while they were read, four times in a row: they are in no
+	// figure.
+	Torn      int              `json:"torn"`
+	OwnCPUS   float64          `json:"own_cpu_s"` // what it took
+	Attached  bool             `json:"attached"`  // the program ran before
+	Ended     bool             `json:"ended"`     // an attached one ended in the run
+	Processes []SampledProcess `json:"processes"`
+}
+
+// SampledProcess is one of the program's processes.
+type SampledProcess struct {
+	PID    int    `json:"pid"`
+	Name   string `json:"name"`
+	Reader string `json:"reader"` // what its stacks are those of, such as CPython 3.11; "" where they were not read
+	Why    string `json:"why,omitempty"`
+}
+
+// stackSampling tells of the looks of a run, if there were any.
+func (r *Run) stackSampling(o *measure.Outcome) {
+	s := o.Looks
+	if s == nil {
+		return
+	}
+	r.StackSampling = &StackSampling{
+		IntervalMs: s.Interval.Seconds() * 1e3, ReachedMs: s.Mean.Seconds() * 1e3, Samples: s.Looks, Waiting: s.Waiting,
+		Torn: s.Torn, OwnCPUS: s.CPU.Seconds(), Attached: o.Attached, Ended: o.Over, Processes: []SampledProcess{},
+	}
+	var readers []string
+	for _, p := range s.Processes {
+		told := SampledProcess{PID: p.PID, Name: p.Name, Reader: p.Reader}
+		if p.Why != nil {
+			told.Why = p.Why.Error()
+		}
+		r.StackSampling.Processes = append(r.StackSampling.Processes, told)
+		if p.Reader != "" && !slices.Contains(readers, p.Reader) {
+			readers = append(readers, p.Reader)
+		}
+	}
+	if len(readers) == 1 && len(o.LookSites) > 0 {
+		r.Meta.Language = o.LookSites[0].Language
+		r.Meta.LanguageVersion = readers[0][strings.LastIndexByte(readers[0], ' ')+1:]
+	}
+	r.warnOfStackSampling(s)
+}
+
+// Part of a figure from which on a warning tells of it.
+const (
+	slowSampling = 1.5  // times the interval that was asked for
+	tornSampling = 0.02 // of the samples
+)
+
+func (r *Run) warnOfStackSampling(s *attach.Stats) {
+	told := r.StackSampling
+	if told.ReachedMs > slowSampling*told.IntervalMs {
+		r.Warn("stack-sampling-slow", fmt.Sprintf("a thread's stack was read each %.3g ms and not each %.3g ms: the "+
+			"machine is busy, the stacks are deep, or --overhead allows no more; intervals are wider", told.ReachedMs,
+			told.IntervalMs))
+	}
+	if all := s.Looks + s.Torn; float64(s.Torn) > tornSampling*float64(all) {
+		r.Warn("stacks-torn", fmt.Sprintf("%d of %d stacks changed while they were read, and are in no figure: "+
+			"functions that are called very often may have too little", s.Torn, all))
+	}
+	var names []string
+	for _, p := range told.Processes {
+		if p.Reader == "" && p.Why != "" && !slices.Contains(names, p.Name) {
+			names = append(names, p.Name)
+		}
+	}
+	switch {
+	case told.Samples == 0:
+		why := "it ended before its stacks could be read"
+		for _, p := range told.Processes {
+			if p.Why != "" {
+				why = p.Why
+				break
+			}
+		}
+		r.Warn("stacks-unread", "no stack of the program was read, the figures are those of the whole program: "+why)
+	case len(names) > 0:
+		r.Warn("stacks-unread", "the stacks of "+strings.Join(names, ", ")+" were not read ("+
+			told.why()+"): what they use is uninstrumented")
+	}
+}
+
+// why is the first reason for which stacks were not read.
+func (s *StackSampling) why() string {
+	for _, p := range s.Processes {
+		if p.Reader == "" && p.Why != "" {
+			return p.Why
+		}
+	}
+	return ""
+}
+
+// looked tells a function's stack samples, and by how much its energy may be off by chance.
+func (f *Function) looked(c attribute.Cost) {
+	f.StackSamples, f.StackSamplesInclusive = c.Looks, c.LooksUnder
+	if c.Looks > 0 && c.Self.Energy > 0 {
+		percent := 100 * c.LooksDoubt() / float64(c.Self.Energy)
+		f.SamplingDoubtPercent = &percent
+	}
+}
