@@ -24,6 +24,7 @@ projects=(
   "cjson   c   cjson    300 cmake -S . -B b -DENABLE_CJSON_UTILS=On >b.txt 2>&1 && cmake --build b >>b.txt && ctest --test-dir b"
   "lz4     c   lz4      60  make -s -C programs lz4 && programs/lz4 -q -9 lib/lz4.c t.lz4 && programs/lz4 -dc t.lz4 | cmp - lib/lz4.c && programs/lz4 -t t.lz4"
   "libpng  c   libpng1.6 150 ./configure --disable-shared >b.txt && make -s pngtest pngstest pngvalid >>b.txt 2>&1 && ./pngtest pngtest.png && ./pngstest --strict contrib/testpngs/rgb-8.png contrib/testpngs/palette-4.png && ./pngvalid --strict --transform"
+  "zstd    c   libzstd  250 make -s -C programs zstd-frugal ZSTD_NO_ASM=1 >b.txt && cd lib && ../programs/zstd-frugal -q -9 compress/zstd_opt.c -o t.zst && ../programs/zstd-frugal -dc t.zst | cmp - compress/zstd_opt.c && ../programs/zstd-frugal -t -q t.zst"
   "json    cpp nlohmann-json3 200 c++ -O0 -Iinclude -Itests/thirdparty/doctest -Itest/thirdparty/doctest -DJSON_TEST_KEEP_MACROS test*/src/unit.cpp test*/src/unit-pointer_access.cpp test*/src/unit-element_access1.cpp test*/src/unit-merge_patch.cpp -o t && ./t"
   "gtest   cpp googletest 400 cmake -S . -B b -Dgtest_build_tests=On -DBUILD_GMOCK=Off >b.txt && cmake --build b --target gtest_no_test_unittest googletest-port-test googletest-filepath-test gtest-typed-test_test >>b.txt && ctest --test-dir b -R 'port-test|filepath-test|typed-test_test'"
   "tinyxml cpp tinyxml2 200 meson setup b -Dtests=true >m.txt && ninja -C b >>m.txt && b/xmltest"
