@@ -33,7 +33,7 @@ var rank = map[string]int{
 	"cg/nemb/sensor": 45, "cg/nemb/sampler": 45,
 	"cg/nemb":            40,
 	"cg/nemb/account":    30,
-	"cg/nemb/population": 35, "cg/monitor": 50, "cg/monitor/jsonl": 0, "cg/monitor/metrics": 60, "cg/monitor/otlp": 60, "cg/monitor/annotate": 60, "cg/monitor/spans": 60, "cg/monitor/series": 55, "cg/report/usage": 85, "cg/report/trend": 86, "cg/report/bisection": 86,
+	"cg/nemb/population": 35, "cg/monitor": 50, "cg/monitor/jsonl": 0, "cg/monitor/metrics": 60, "cg/monitor/otlp": 60, "cg/monitor/annotate": 60, "cg/monitor/spans": 60, "cg/monitor/series": 55, "cg/report/usage": 85, "cg/report/trend": 86, "cg/report/bisection": 86, "cg/report/advice": 86,
 	"cg/attach": 36, "cg/attach/python": 20,
 	"cg/nemb/processor": 10,
 	"cg/report/schema":  0, "cg/report/tables": 0,

@@ -81,6 +81,8 @@ Exit status: 0; 1 if a run cannot be read or written down; 2 usage.`,
 			&cli.BoolFlag{Name: "watch",
 				Usage: "show the run again whenever it is saved anew, until Ctrl-C, or until all ranks of a job have " +
 					"ended; with -o, write the file anew"},
+			&cli.BoolFlag{Name: "advice", Usage: "show what the run tells that could save energy, and between which " +
+				"bounds, in place of the run"},
 			&cli.BoolFlag{Name: "verbose", Usage: "show every function, test, skipped file and warning"},
 		}, slices.Concat(footprintFlags(), traceFlags(), choiceFlags())...),
 		Action: runReport,
@@ -143,7 +145,7 @@ func runReport(c *cli.Context) error {
 		return reportTrace(c)
 	}
 	names := c.Args().Slice()
-	f, err := reportFormat(c, kindOf(names))
+	f, err := reportFormat(c, shownKind(c, names))
 	if err != nil {
 		return fail(statusUsage, "%w", err)
 	}
@@ -193,6 +195,9 @@ func runReport(c *cli.Context) error {
 		if err := accountDocument(d, f, rates); err != nil {
 			return err
 		}
+		if d, err = advised(c, d); err != nil {
+			return err
+		}
 		progress.say("writing %s", f.Name)
 		return to.write(f, d, o)
 	})
@@ -220,6 +225,9 @@ func reportOnce(c *cli.Context, f, reader format.Format, o format.Options, rates
 	defer to.abandon()
 	d, done, err := readDocument(c, f, reader, &o, &progress{})
 	defer done()
+	if err == nil {
+		d, err = advised(c, d)
+	}
 	if _, is := d.(*stream.Stream); is && to.file.part == nil {
 		err = fmt.Errorf("%s is %s, which --watch writes to a file only (-o FILE)", o.Names[0], d.Kind())
 	}

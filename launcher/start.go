@@ -80,6 +80,7 @@ type Child struct {
 	dead    chan struct{} // closed when status and usage are known
 	status  unix.WaitStatus
 	usage   unix.Rusage
+	io      *IO   // when it had ended, nil where that is not told
 	ourPeak int64 // KiB resident in this process by the time of the exec
 	timer   *time.Timer
 	expired chan struct{} // closed when the timeout has done its work

@@ -27,8 +27,41 @@ type Result struct {
 	TimedOut     bool
 	User, System time.Duration // CPU time of the program and the descendants it waited for; wait4(2)
 	MaxRSS       int64         // bytes; the largest of those processes; 0 unknown, see peak
+	IO           *IO           // nil where the kernel does not tell
 	Left         []int         // pids of its tree that were alive when Wait returned
 	OutputErr    error         // passing its output on failed; the program then met a closed pipe
+}
+
+// IO is what the program and the descendants that it waited for read and wrote by read(2), write(2) and their
+// relatives, to files, pipes, sockets and terminals (/proc/PID/io, proc(5)).
+type IO struct {
+	Reads, Writes           uint64 // system calls
+	ReadBytes, WrittenBytes uint64
+}
+
+// ioOf is that of a process, nil where the kernel does not tell. The process may have ended and not been reaped.
+func ioOf(pid int) *IO {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/io")
+	if err != nil {
+		return nil
+	}
+	var io IO
+	found := 0
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(line, ":")
+		to := map[string]*uint64{"syscr": &io.Reads, "syscw": &io.Writes, "rchar": &io.ReadBytes,
+			"wchar": &io.WrittenBytes}[name]
+		if to == nil {
+			continue
+		}
+		if *to, err = strconv.ParseUint(strings.TrimSpace(value), 10, 64); err == nil {
+			found++
+		}
+	}
+	if found != 4 {
+		return nil
+	}
+	return &io
 }
 
 // watch follows the program's stops and its end.
@@ -52,6 +85,9 @@ func (c *Child) watch() {
 		if err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WSTOPPED|unix.WNOWAIT, nil); err != nil &&
 			err != unix.EINTR {
 			break
+		}
+		if io := ioOf(pid); io != nil {
+			c.io = io
 		}
 		var status unix.WaitStatus
 		c.mu.Lock()
@@ -113,6 +149,7 @@ func (c *Child) wait() Result {
 		TimedOut: c.timedOut,
 		Exited:   c.status.Exited(),
 		MaxRSS:   peak(c.usage.Maxrss, c.ourPeak),
+		IO:       c.io,
 	}
 	r.User, r.System = c.Times()
 	if r.Exited {

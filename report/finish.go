@@ -283,6 +283,9 @@ func (r *Run) ended(p launcher.Result, method string) {
 	if p.MaxRSS > 0 {
 		r.Process.MaxRSSB = &p.MaxRSS
 	}
+	if io := p.IO; io != nil {
+		r.Process.IO = &IO{Reads: io.Reads, Writes: io.Writes, ReadBytes: io.ReadBytes, WrittenBytes: io.WrittenBytes}
+	}
 	if p.Exited {
 		r.Process.ExitCode = &p.Code
 	} else {

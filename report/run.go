@@ -361,6 +361,7 @@ type Process struct {
 	MaxRSSB   *int64  `json:"max_rss_bytes"`
 	CPUMethod string  `json:"cpu_method"` // how the process tree was followed
 	PIDsLeft  []int   `json:"pids_left"`
+	IO        *IO     `json:"io,omitempty"` // nil where the kernel does not tell
 }
 
 // Sampler is what the measuring itself did.

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"cg/report"
+	"cg/report/advice"
 	"cg/report/bisection"
 	"cg/report/cluster"
 	"cg/report/compare"
@@ -22,15 +23,19 @@ func init() {
 		Read: read,
 		Writers: []format.Writer{jsonOf[*report.Run](), jsonOf[*repeated.Result](), jsonOf[*compare.Result](),
 			jsonOf[*verdict.Check](), format.Writes(iotrace.WriteJSON), jsonOf[*cluster.Run](),
-			jsonOf[*usage.Document](), jsonOf[*trend.Trend](), jsonOf[*bisection.Result]()},
+			jsonOf[*usage.Document](), jsonOf[*trend.Trend](), jsonOf[*bisection.Result](),
+			jsonOf[*advice.Document]()},
 	})
 }
 
 // read reads a run, of one rank or of many, repeated runs, a check of a change, a
-// comparison, a summary of cg monitor, a trend over commits, or a bisection.
+// comparison, a summary of cg monitor, a trend over commits, a bisection, or advice.
 func read(f io.ReadSeeker) (format.Document, error) {
 	if usage.IsSaved(f) {
 		return usage.Read(f)
+	}
+	if advice.IsSaved(f) {
+		return advice.Read(f)
 	}
 	if bisection.IsSaved(f) {
 		return bisection.Read(f)

@@ -26,7 +26,8 @@ func init() {
 			format.Writes(iotrace.WriteMarkdown),
 			stream.AsRun(func(w io.Writer, r *report.Run, o format.Options) error {
 				return write(w, report.Several{r}, o)
-			}), format.Writes(writeCluster), format.Writes(writeUsage), format.Writes(writeTrend)},
+			}), format.Writes(writeCluster), format.Writes(writeUsage), format.Writes(writeTrend),
+			format.Writes(writeAdvice)},
 	})
 }
 

@@ -31,7 +31,7 @@ func init() {
 			format.Writes(writeComparison), format.Writes(writeGate), format.Writes(writeStream),
 			format.Writes(iotrace.WriteText), format.Writes(writeCluster), format.Writes(writeMerged),
 			format.Writes(writeUsage), format.Writes(writeTrend),
-			format.Writes(writeBisection)},
+			format.Writes(writeBisection), format.Writes(writeAdvice)},
 	})
 }
 
