@@ -31,10 +31,13 @@ type State struct {
 	// ThrottleCount is how often processors were slowed down for their heat, since the machine was started, added up
 	// over processors (thermal_throttle).
 	ThrottleCount *int64 `json:"throttle_count"`
-	// PowerCapsW are the limits of powercap, in watts, by zone and constraint: package-0/long_term.
+	// PowerCapsW are the limits of powercap, in watts, by zone, its number and constraint: package-0 (0)/long_term, and
+	// dram (0:1)/long_term for that of the first package. An older cg told no number.
 	PowerCapsW map[string]float64 `json:"power_caps_w"`
 	// CPULimit, MemoryLimitBytes and CPUSet are those of cg's control group and the groups above it (version 2): of
 	// so many processors (cpu.max), of memory (memory.max), and which processors.
+	// LimitsKnown tells that the groups were read: a limit of nil is then none, and else not known.
+	LimitsKnown      bool     `json:"limits_known,omitempty"`
 	CPULimit         *float64 `json:"cpu_limit"`
 	MemoryLimitBytes *int64   `json:"memory_limit_bytes"`
 	CPUSet           string   `json:"cpuset"`
@@ -90,8 +93,7 @@ func Temperature(root nemb.Root) (celsius float64, ok bool) {
 	monitors, _ := filepath.Glob(root.Sys("class/hwmon/hwmon*"))
 	for _, dir := range monitors {
 		if slices.Contains(chips, sysfs.Line(filepath.Join(dir, "name"))) {
-			inputs, _ := filepath.Glob(filepath.Join(dir, "temp*_input"))
-			for _, input := range inputs {
+			for _, input := range inputsOf(dir) {
 				take(input)
 			}
 		}
@@ -107,6 +109,19 @@ func Temperature(root nemb.Root) (celsius float64, ok bool) {
 		}
 	}
 	return celsius, ok
+}
+
+// inputsOf are the temperatures of a chip. AMD's Tctl is for control of the fans, and above the true temperature on
+// some processors (Documentation/hwmon/k10temp.rst): it counts only where the chip tells no other.
+func inputsOf(dir string) []string {
+	inputs, _ := filepath.Glob(filepath.Join(dir, "temp*_input"))
+	others := slices.DeleteFunc(slices.Clone(inputs), func(input string) bool {
+		return sysfs.Line(strings.TrimSuffix(input, "input")+"label") == "Tctl"
+	})
+	if len(others) > 0 {
+		return others
+	}
+	return inputs
 }
 
 // clocks reads what tells of the processors' frequency.
@@ -159,7 +174,8 @@ func (s *State) caps(root nemb.Root) {
 		prefix := strings.TrimSuffix(base, "power_limit_uw")
 		zone, kind := sysfs.Line(filepath.Join(dir, "name")), sysfs.Line(filepath.Join(dir, prefix+"name"))
 		if zone != "" && kind != "" && uW > 0 {
-			s.PowerCapsW[zone+"/"+kind] = float64(uW) * 1e-6
+			_, number, _ := strings.Cut(filepath.Base(dir), ":")
+			s.PowerCapsW[fmt.Sprintf("%s (%s)/%s", zone, number, kind)] = float64(uW) * 1e-6
 		}
 	}
 }
@@ -176,6 +192,9 @@ func (s *State) group(root nemb.Root) {
 	}
 	for ; at != ""; at = path.Dir(at) {
 		dir := root.Sys("fs/cgroup", at)
+		if _, err := os.Stat(filepath.Join(dir, "cgroup.controllers")); err == nil {
+			s.LimitsKnown = true
+		}
 		words := strings.Fields(sysfs.Line(filepath.Join(dir, "cpu.max")))
 		if len(words) == 2 {
 			quota, err := strconv.ParseFloat(words[0], 64)
@@ -227,6 +246,14 @@ func Differs(a, b State) (all []string) {
 		}
 	}
 	differ("the processors of the control group", a.CPUSet, b.CPUSet)
+	if !a.LimitsKnown || !b.LimitsKnown { // what is not known is no difference: two limits may be compared
+		if a.CPULimit == nil || b.CPULimit == nil {
+			a.CPULimit, b.CPULimit = nil, nil
+		}
+		if a.MemoryLimitBytes == nil || b.MemoryLimitBytes == nil {
+			a.MemoryLimitBytes, b.MemoryLimitBytes = nil, nil
+		}
+	}
 	differ("the limit of processor time", limited(a.CPULimit, "processors"), limited(b.CPULimit, "processors"))
 	differ("the limit of memory", limited(inMiB(a.MemoryLimitBytes), "MiB"), limited(inMiB(b.MemoryLimitBytes), "MiB"))
 	if a.VirtualMachine != b.VirtualMachine {

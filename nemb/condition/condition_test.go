@@ -63,6 +63,8 @@ package-0
 long_term
 -- sys/class/powercap/intel-rapl:0/constraint_0_power_limit_uw --
 150000000
+-- sys/fs/cgroup/cgroup.controllers --
+cpu memory
 -- sys/fs/cgroup/memory.max --
 max
 -- sys/fs/cgroup/ci/cpu.max --
@@ -89,10 +91,17 @@ flags		: fpu
 
 func TestRead(t *testing.T) {
 	for _, test := range []struct{ name, files, want string }{
-		{"a server", server, `{"temperature_c":64.5,"frequency_mhz":3000,"governors":["performance","powersave"],"throttle_count":7,"power_caps_w":{"package-0/long_term":150},` +
-			`"cpu_limit":1.5,"memory_limit_bytes":4294967296,"cpuset":"0-3","virtual_machine":false,"memory_available_bytes":8192000000,"load_1m":1.5}`},
+		{"a server", server, `{"temperature_c":64.5,"frequency_mhz":3000,"governors":["performance","powersave"],"throttle_count":7,"power_caps_w":{"package-0 (0)/long_term":150},` +
+			`"limits_known":true,"cpu_limit":1.5,"memory_limit_bytes":4294967296,"cpuset":"0-3","virtual_machine":false,"memory_available_bytes":8192000000,"load_1m":1.5}`},
 		{"a thermal zone", "-- sys/class/thermal/thermal_zone1/type --\ncpu-thermal\n-- sys/class/thermal/thermal_zone1/temp --\n42000\n-- proc/x --\n",
 			`{"temperature_c":42,"frequency_mhz":null,"governors":[],"throttle_count":null,"power_caps_w":{},"cpu_limit":null,"memory_limit_bytes":null,"cpuset":"","virtual_machine":false,"memory_available_bytes":null,"load_1m":null}`},
+		{"a Ryzen whose Tctl has an offset", "-- sys/class/hwmon/hwmon0/name --\nk10temp\n-- sys/class/hwmon/hwmon0/temp1_input --\n77000\n-- sys/class/hwmon/hwmon0/temp1_label --\nTctl\n" +
+			"-- sys/class/hwmon/hwmon0/temp2_input --\n50000\n-- sys/class/hwmon/hwmon0/temp2_label --\nTdie\n-- proc/x --\n",
+			`{"temperature_c":50,"frequency_mhz":null,"governors":[],"throttle_count":null,"power_caps_w":{},"cpu_limit":null,"memory_limit_bytes":null,"cpuset":"","virtual_machine":false,"memory_available_bytes":null,"load_1m":null}`},
+		{"one that tells Tctl alone, and two memories", "-- sys/class/hwmon/hwmon0/name --\nk10temp\n-- sys/class/hwmon/hwmon0/temp1_input --\n60000\n-- sys/class/hwmon/hwmon0/temp1_label --\nTctl\n-- proc/x --\n" +
+			"-- sys/class/powercap/intel-rapl:0:1/name --\ndram\n-- sys/class/powercap/intel-rapl:0:1/constraint_0_name --\nlong_term\n-- sys/class/powercap/intel-rapl:0:1/constraint_0_power_limit_uw --\n9000000\n" +
+			"-- sys/class/powercap/intel-rapl:1:1/name --\ndram\n-- sys/class/powercap/intel-rapl:1:1/constraint_0_name --\nlong_term\n-- sys/class/powercap/intel-rapl:1:1/constraint_0_power_limit_uw --\n8000000\n",
+			`{"temperature_c":60,"frequency_mhz":null,"governors":[],"throttle_count":null,"power_caps_w":{"dram (0:1)/long_term":9,"dram (1:1)/long_term":8},"cpu_limit":null,"memory_limit_bytes":null,"cpuset":"","virtual_machine":false,"memory_available_bytes":null,"load_1m":null}`},
 		{"rubbish", "-- sys/class/hwmon/hwmon0/name --\nk10temp\n-- sys/class/hwmon/hwmon0/temp1_input --\nhot\n-- sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count --\n?\n" +
 			"-- sys/fs/cgroup/cpu.max --\n1 0\n-- proc/self/cgroup --\n0::/../x\n-- proc/meminfo --\nMemAvailable: x\n-- proc/loadavg --\nNaN\n",
 			`{"temperature_c":null,"frequency_mhz":null,"governors":[],"throttle_count":null,"power_caps_w":{},"cpu_limit":null,"memory_limit_bytes":null,"cpuset":"","virtual_machine":false,"memory_available_bytes":null,"load_1m":null}`},
@@ -111,12 +120,13 @@ func TestDiffers(t *testing.T) {
 	}
 	for _, test := range []struct{ from, to, want string }{
 		{"\nperformance\n", "\npowersave\n", "the governor: performance, powersave and powersave"},
-		{"150000000", "100000000", "the power limit package-0/long_term: 150 W and 100 W"},
+		{"150000000", "100000000", "the power limit package-0 (0)/long_term: 150 W and 100 W"},
 		{"0-3", "0-1", "the processors of the control group: 0-3 and 0-1"},
 		{"150000 100000", "max 100000", "the limit of processor time: 1.5 processors and none"},
 		{"4294967296", "max", "the limit of memory: 4096 MiB and 8192 MiB"},
 		{": fpu", ": fpu hypervisor", "virtualisation: none and a virtual machine"},
 		{"64500", "20000", ""}, {"1.50 1.00", "9.00 1.00", ""}, {"scaling_governor", "gone", ""},
+		{"-- proc/self/cgroup --\n0::/ci/job", "-- proc/self/x --", ""}, // version 1: a limit is not known, and not none
 	} {
 		second := Read(machine(t, strings.ReplaceAll(server, test.from, test.to)))
 		if got := strings.Join(Differs(first, second), "; "); got != test.want {
