@@ -124,7 +124,7 @@ func Inspect(root Root, want []string) (Found, error) {
 				seen.Notes = append(seen.Notes, n.Notes()...)
 			}
 			f.opened = append(f.opened, sensor)
-			f.take(sensor, before, named(s) || s.Distinct)
+			f.take(sensor, before, named(s) || s.Distinct, s.UserNamed)
 			for _, d := range sensor.Domains() {
 				if f.reads(sensor) {
 					seen.Domains = append(seen.Domains, d.ID)
@@ -251,8 +251,8 @@ func (f *Found) Covered(err error) bool {
 // take adds the domains of a sensor that add to what is read already: those that
 // nobody knows where the sensor is distinct, and else those of kinds that nobody
 // knows. earlier are the domains of the sources before it: two sources may number the GPUs of one maker
-// in different ways, so the GPUs of a maker are those of one source.
-func (f *Found) take(s Sensor, earlier []Domain, distinct bool) {
+// in different ways, so the GPUs of a maker are those of one source. See Source for userNamed.
+func (f *Found) take(s Sensor, earlier []Domain, distinct, userNamed bool) {
 	before := f.Domains()
 	has := func(kind string) bool {
 		return slices.ContainsFunc(before, func(d Domain) bool { return d.Kind == kind && d.Parent == "" })
@@ -263,6 +263,9 @@ func (f *Found) take(s Sensor, earlier []Domain, distinct bool) {
 	}
 	var adds func(d Domain) bool
 	adds = func(d Domain) bool {
+		if userNamed && slices.ContainsFunc(earlier, d.maybe) {
+			return false
+		}
 		if known(d) || d.Kind == KindGPU && slices.ContainsFunc(earlier, func(o Domain) bool {
 			return o.Kind == KindGPU && makerOf(o) == makerOf(d)
 		}) {
@@ -296,6 +299,12 @@ func (f *Found) take(s Sensor, earlier []Domain, distinct bool) {
 	if len(s.Domains()) > 0 {
 		f.Sensors = append(f.Sensors, s)
 	}
+}
+
+// maybe tells whether a domain that a user has named may be one that is known under another name: a GPU may be any,
+// and the memory without a number is all memory.
+func (d Domain) maybe(known Domain) bool {
+	return d.Kind == KindGPU && known.Kind == KindGPU || d.Kind == "dram" && known.Kind == "dram" && d.ID == d.Kind
 }
 
 // makerOf is the name of a domain without its number: gpu-amd.

@@ -50,6 +50,12 @@ type Bounded interface {
 	Bounds() [][2]float64
 }
 
+// Begun is a Bounded sensor whose bounds depend on what it has read: Begin says that those of a new run are asked for.
+type Begun interface {
+	Bounded
+	Begin()
+}
+
 // Modelled is a sensor of one domain whose energy is computed and not read: it
 // follows from the time and from how busy the processors were.
 type Modelled interface {

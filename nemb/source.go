@@ -31,6 +31,9 @@ type Source struct {
 	// without being named, they count only where no source before them has a domain
 	// of the kind.
 	Distinct bool
+	// UserNamed is set where a user has named the domains: a GPU, or the memory as a whole, may be what a source
+	// before it counts under another name, and then does not add to that.
+	UserNamed bool
 	// Alone is set where the source cannot be named beside others.
 	Alone bool
 	// Wall is set where the source measures the whole machine at its power supplies: it is

@@ -82,6 +82,18 @@ func TestSourcesDecideForThemselves(t *testing.T) {
 			fake(Source{Name: "b", Rank: 1}, "gpu-amd-2/gpu", "gpu-intel-0/gpu"),
 			fake(Source{Name: "c", Rank: 2}, "gpu-intel-1/gpu", "gpu-amd-7/gpu"),
 		}, []string{"a", "b", "c"}, "a=present b=present c=spare"},
+		{"a GPU that a user has named may be one that is counted", []Source{
+			fake(Source{Name: "a", Distinct: true}, "gpu-amd-0/gpu"),
+			fake(Source{Name: "b", Rank: 1, Distinct: true, UserNamed: true}, "gpu0/gpu"),
+		}, []string{"a", "b"}, "a=present b=spare"},
+		{"and all memory is counted with a part of it", []Source{
+			fake(Source{Name: "a", Distinct: true}, "dram-0/dram"),
+			fake(Source{Name: "b", Rank: 1, Distinct: true, UserNamed: true}, "dram/dram"),
+		}, nil, "a=present b=spare"},
+		{"but a memory of its own is not, nor a GPU where none is counted", []Source{
+			fake(Source{Name: "a", Distinct: true}, "dram-0/dram"),
+			fake(Source{Name: "b", Rank: 1, Distinct: true, UserNamed: true}, "dram-1/dram", "gpu0/gpu"),
+		}, nil, "a=present b=present"},
 		{"a distinct one adds to them", []Source{
 			fake(Source{Name: "a", Distinct: true}, "package-0/cpu_package"),
 			fake(Source{Name: "b", Rank: 1, Distinct: true}, "package-7/cpu_package"),

@@ -201,6 +201,9 @@ func (s *Sampler) add(sensor nemb.Sensor) {
 	if b, is := sensor.(nemb.Bounded); is {
 		s.bounded = append(s.bounded, boundedDomains{at, b})
 	}
+	if b, is := sensor.(nemb.Begun); is {
+		b.Begin()
+	}
 	switch sensor := sensor.(type) {
 	case nemb.Counting:
 		first := len(s.counters)

@@ -25,7 +25,8 @@ import (
 const Name = "meter"
 
 func init() {
-	nemb.Register(nemb.Source{Name: Name, Open: openMeters, Rank: 5, Distinct: true, Metric: Name})
+	nemb.Register(nemb.Source{Name: Name, Open: openMeters, Rank: 5, Distinct: true, UserNamed: true,
+		Metric: Name})
 }
 
 // firstWithin is how long the first reading of a meter that tells by itself is waited for; discovery gives a source
@@ -138,7 +139,10 @@ type watch struct {
 	failed int
 	why    error // of the last reading that failed
 	good   int
-	sum    float64 // of the readings
+	// of the readings since the run began: how many, their sum, and the last one before it, which holds on
+	counted int
+	sum     float64
+	shown   float64
 }
 
 // read reads the meter, and not more often than once in its period: in between it shows what it showed.
@@ -160,7 +164,7 @@ func (w *watch) ask() (reading, error) {
 	switch {
 	case err == nil:
 		w.good++
-		w.sum += r.value
+		w.counted, w.sum, w.shown = w.counted+1, w.sum+r.value, r.value
 	case !errors.Is(err, fs.ErrClosed):
 		w.failed++
 		w.why = err
@@ -192,6 +196,16 @@ func newPowered(w *watch, m nemb.Meter) *powered {
 	return &powered{s, w, m.ErrorAmount}
 }
 
+// Begin says that bounds of a new run are asked for: an amount is a part of the run's mean power, and not of what
+// was drawn before.
+func (s *powered) Begin() {
+	s.watch.mu.Lock()
+	defer s.watch.mu.Unlock()
+	if s.watch.good > 0 {
+		s.watch.counted, s.watch.sum = 1, s.watch.shown
+	}
+}
+
 // Bounds are those of the meter's error: an amount weighs more the less is drawn.
 func (s *powered) Bounds() [][2]float64 {
 	if len(s.Domains()) == 0 { // another source knows it
@@ -201,7 +215,7 @@ func (s *powered) Bounds() [][2]float64 {
 	defer s.watch.mu.Unlock()
 	lo, hi := s.watch.domain.Lo, s.watch.domain.Hi
 	if s.amount > 0 && s.watch.sum > 0 {
-		off := s.amount * float64(s.watch.good) / s.watch.sum
+		off := s.amount * float64(s.watch.counted) / s.watch.sum
 		lo, hi = max(0, lo-off), hi+off
 	}
 	return [][2]float64{{lo, hi}}

@@ -334,3 +334,44 @@ func TestDoubts(t *testing.T) {
 		}
 	}
 }
+
+// An amount of error is a part of the mean power of a run, whatever the meter has shown before.
+func TestBoundsOfARun(t *testing.T) {
+	values := []float64{100, 100, 100, 10, 10, 20}
+	w := &watch{display: listed{&values}, domain: nemb.Domain{ID: "wall", Lo: 1, Hi: 1}, now: func() checkpoint.Instant { return 0 }}
+	s := newPowered(w, nemb.Meter{Period: time.Second, ErrorAmount: 1})
+	defer s.Close()
+	look := func() [2]float64 {
+		if _, err := w.ask(); err != nil {
+			t.Fatal(err)
+		}
+		return s.Bounds()[0]
+	}
+	if b := look(); b != [2]float64{0.99, 1.01} {
+		t.Error(b)
+	}
+	look()
+	look()
+	if b := look(); b[1] > 1.02 { // 1 W of 77 W
+		t.Error(b)
+	}
+	s.Begin()
+	if b := s.Bounds()[0]; b != [2]float64{0.9, 1.1} { // what it showed last: 10 W
+		t.Error(b)
+	}
+	look()
+	if b := look(); b != [2]float64{1 - 3.0/40, 1 + 3.0/40} { // 10, 10 and 20 W
+		t.Error(b)
+	}
+}
+
+// listed is a display of values, one after the other.
+type listed struct{ left *[]float64 }
+
+func (s listed) read() (reading, error) {
+	v := (*s.left)[0]
+	*s.left = (*s.left)[1:]
+	return reading{value: v}, nil
+}
+
+func (s listed) close() {}
