@@ -256,7 +256,7 @@ func sideOf(s Side, o Options) (*sideRuns, error) {
 				program: bounded(m.ProgramEnergyJ, nil, nil),
 				domains: map[string]bound{}, duration: m.DurationS, cpu: m.CPUS, power: m.PowerW,
 				run: c.OfRun(m, saved.Repeated.Meta), woven: len(c.Functions) > 0, units: units[at],
-				state: saved.Repeated.MachineState,
+				state: stateOf(saved.Repeated.MachineState, m),
 			}
 			for id, e := range m.Domains {
 				r.domains[id] = bounded(&e, nil, nil)

@@ -6,7 +6,19 @@ import (
 
 	"cg/nemb/condition"
 	"cg/report"
+	"cg/report/repeated"
 )
+
+// stateOf is the state of the machine around one of repeated runs: that around all of them, with the heat of this
+// run alone. What ran between the runs, as --prepare does, may have heated the machine, too.
+func stateOf(all *report.MachineState, m repeated.Measurement) *report.MachineState {
+	if all == nil || all.Before.ThrottleCount == nil || all.After.ThrottleCount == nil {
+		return all
+	}
+	own, count := *all, *all.Before.ThrottleCount+m.Throttled
+	own.After.ThrottleCount = &count
+	return &own
+}
 
 // machineNotes tell what of the machine differs between the sides, and where it was too hot.
 func machineNotes(sides [2]*sideRuns) (notes []string) {

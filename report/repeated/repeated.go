@@ -10,6 +10,7 @@ import (
 
 	"cg/footprint"
 	"cg/nemb"
+	"cg/nemb/condition"
 	"cg/report"
 	"cg/report/figures"
 	"cg/runtimes/sdk/spec"
@@ -104,7 +105,9 @@ type Measurement struct {
 	ExitStatus     int                      `json:"exit_status"`
 	TimedOut       bool                     `json:"timed_out"`
 	Quality        string                   `json:"measurement_quality,omitempty"` // as in the meta of a run
-	Functions      []Cost                   `json:"functions,omitempty"`
+	// Throttled is how often processors were slowed down for their heat in the run, and not before or behind it.
+	Throttled int64  `json:"throttled,omitempty"`
+	Functions []Cost `json:"functions,omitempty"`
 	// Counts are the units of work that the program said it did, by their names.
 	Counts map[string]float64 `json:"counts,omitempty"`
 }
@@ -135,6 +138,9 @@ func Measured(r *report.Run, round int, warmup bool) Measurement {
 	}
 	if !r.Whole() {
 		m.EnergyJ, m.ProgramEnergyJ, m.PowerW, m.Domains = nil, nil, nil, map[string]report.Joules{}
+	}
+	if s := r.MachineState; s != nil {
+		m.Throttled = condition.Throttled(s.Before, s.After)
 	}
 	if len(r.Tasks) > 0 { // from the program's start to its end
 		m.DurationS = float64(r.Tasks[0].EndedAtMonoNs-r.Tasks[0].StartedAtMonoNs) * 1e-9
