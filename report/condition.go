@@ -37,3 +37,11 @@ func (r *Run) ChangedSince(before *MachineState) (w Warning, ok bool) {
 	text := "between the runs the machine changed, so they are hard to compare: " + strings.Join(all, "; ")
 	return Warning{Slug: "machine-changed", Message: text}, true
 }
+
+// StateLine says in words what the machine was like around the run, "" where it told nothing.
+func (r *Run) StateLine() string {
+	if r.MachineState == nil {
+		return ""
+	}
+	return r.MachineState.Line()
+}

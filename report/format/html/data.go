@@ -24,6 +24,7 @@ type pageRun struct {
 	Texts     []string      `json:"texts"` // what numbers of texts stand for
 	// FootprintLines are report.Lines.
 	FootprintLines [][2]string `json:"footprint_lines,omitempty"`
+	StateLine      string      `json:"state_line,omitempty"`
 	// Timeline is null where nothing tells of calls over time.
 	Timeline *pageTimeline `json:"timeline"`
 }
@@ -267,7 +268,8 @@ func pageRunOf(r *report.Run, source bool) pageRun {
 	if r.Totals.Kind == "" {
 		whole.Totals.Kind = nemb.Unavailable
 	}
-	out := pageRun{Run: &whole, Texts: []string{}, FootprintLines: report.Lines(r.Footprint, r.Mark())}
+	out := pageRun{Run: &whole, Texts: []string{}, FootprintLines: report.Lines(r.Footprint, r.Mark()),
+		StateLine: r.StateLine()}
 	numbers := map[string]int{}
 	text := func(s string) int {
 		n, known := numbers[s]

@@ -161,6 +161,9 @@ func (p *printer) headline(r *report.Run) {
 	if r.Idle.IsWorthTelling() {
 		p.line("Idle     %s", p.paint(dim, r.Idle.Line()))
 	}
+	if line := r.StateLine(); line != "" {
+		p.note(dim, "state", line)
+	}
 	p.footprint(r.Footprint, r.Mark(), "")
 	for _, of := range r.PerCall {
 		for _, line := range of.Lines() {

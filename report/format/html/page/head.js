@@ -24,7 +24,8 @@ function headline(run) {
       session ? null : fact('Processor time', number(figure.time(p.user_s + p.system_s))),
       session ? null : fact('Functions called', number(figure.count(run.functions.length)), run.tasks.length > 1 ? several(run.tasks.length - 1, 'test') : null),
       session ? null : fact('Exit status', el('span', { class: p.exit_status === 0 ? '' : 'bad' }, status), p.timed_out ? 'ended by --timeout' : null)),
-    (run.footprint_lines || []).map(([name, words]) => el('p', { class: 'footprint' }, el('b', {}, name), ' ', words)));
+    (run.footprint_lines || []).map(([name, words]) => el('p', { class: 'footprint' }, el('b', {}, name), ' ', words)),
+    run.state_line ? el('p', { class: 'footprint', id: 'state' }, el('b', {}, 'Machine state'), ' ', run.state_line) : null);
 }
 
 function quoted(word) { return /^[\w@%+=:,./-]+$/.test(word) ? word : "'" + word.replace(/'/g, "'\\''") + "'"; }

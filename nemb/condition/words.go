@@ -1,0 +1,52 @@
+package condition
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Line says in words what the machine was like before a run, and what was otherwise after it; "" where it told
+// nothing.
+func (a Around) Line() string {
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	changing := func(before, after *float64, unit string) {
+		switch {
+		case before == nil:
+		case after == nil || fmt.Sprintf("%.0f", *after) == fmt.Sprintf("%.0f", *before):
+			add("%.0f %s", *before, unit)
+		default:
+			add("%.0f to %.0f %s", *before, *after, unit)
+		}
+	}
+	changing(a.Before.TemperatureC, a.After.TemperatureC, "°C")
+	changing(a.Before.FrequencyMHz, a.After.FrequencyMHz, "MHz")
+	if len(a.Before.Governors) > 0 {
+		add("governor %s", strings.Join(a.Before.Governors, ", "))
+	}
+	if n := Throttled(a.Before, a.After); n > 0 {
+		add("slowed down for heat %d times", n)
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Before.PowerCapsW)) {
+		add("power limit %s %s", name, watts(a.Before.PowerCapsW[name]))
+	}
+	if limit := a.Before.CPULimit; limit != nil {
+		add("at most %s processors", strconv.FormatFloat(*limit, 'g', 6, 64))
+	}
+	if limit := inMiB(a.Before.MemoryLimitBytes); limit != nil {
+		add("at most %.0f MiB of memory", *limit)
+	}
+	if free := inMiB(a.Before.MemoryAvailableBytes); free != nil {
+		add("%.0f MiB of memory free", *free)
+	}
+	if a.Before.VirtualMachine {
+		add("a virtual machine")
+	}
+	if load := a.Before.Load1m; load != nil {
+		add("load %.1f", *load)
+	}
+	return strings.Join(parts, ", ")
+}
