@@ -33,8 +33,9 @@ const (
 	helpers = 4
 )
 
-// spare is how many processors a program leaves that runs on one of them.
-var spare = func() int { return runtime.NumCPU() - 1 }
+// spare is how many processors a program leaves that runs on one of them. A container's limit counts, which
+// GOMAXPROCS knows.
+var spare = func() int { return min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) - 1 }
 
 // ahead weaves files of a program before it comes to them, in processes of the same interpreter on the processors
 // that the program leaves: the runtime's in-program/ahead.py. It knows what is imported next by the texts of the

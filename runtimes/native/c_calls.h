@@ -7,9 +7,9 @@
  * called again.
  *
  * They are in a program of C itself (c.c), and in the libraries of other
- * languages, which hand theirs out (c_host.h). Who includes this defines
- * CG_C_FUNCTION, how the four functions are declared, and cg_begin_units, which
- * opens the channel unless it is open.
+ * languages, which hand theirs out (c_host.h). A program of C defines
+ * CG_C_FUNCTION before it includes this, how the four functions are declared, and
+ * cg_begin_units, which opens the channel unless it is open.
  *
  * A function that begins gets a token, which is 0 if its call is not recorded:
  *
@@ -25,6 +25,11 @@
 #include "channel.h"
 
 #include <stdlib.h>
+
+#ifndef CG_C_FUNCTION
+#define CG_C_FUNCTION static
+static void cg_begin_units(void) {} /* the host has opened the channel, or there is none */
+#endif
 
 /* A signal handler may interrupt an event, and have checkpoints itself: these are
  * not recorded. What is stored is where the event's caller has its stack. */

@@ -6,9 +6,6 @@
 #ifndef CG_C_HOST_H
 #define CG_C_HOST_H
 
-#define CG_C_FUNCTION static
-static void cg_begin_units(void) {} /* the host has opened the channel, or there is none */
-
 #include "c_calls.h"
 
 extern void *cg_load(const char *, int) __asm__("dlopen") __attribute__((weak));
