@@ -25,6 +25,8 @@ type pageRun struct {
 	// FootprintLines are report.Lines.
 	FootprintLines [][2]string `json:"footprint_lines,omitempty"`
 	StateLine      string      `json:"state_line,omitempty"`
+	// Sampled says that functions have stack samples where others have calls.
+	Sampled bool `json:"sampled,omitempty"`
 	// Timeline is null where nothing tells of calls over time.
 	Timeline *pageTimeline `json:"timeline"`
 }
@@ -35,7 +37,7 @@ type pageFunctions struct {
 	File     []int     `json:"file"`
 	Language []int     `json:"language"`
 	Line     []int     `json:"line"`
-	Calls    []uint64  `json:"calls"`
+	Calls    []uint64  `json:"calls"` // stack samples where the run is Sampled
 	Self     []*uint64 `json:"self_uj"`
 	Lo       []*uint64 `json:"lo_uj"`
 	Hi       []*uint64 `json:"hi_uj"`
@@ -203,7 +205,11 @@ func functionsOf(r *report.Run, text func(string) int) pageFunctions {
 		}
 		f.Name, f.File, f.Language = append(f.Name, text(g.Name)), append(f.File, text(g.File)),
 			append(f.Language, text(g.Language))
-		f.Line, f.Calls = append(f.Line, g.Line), append(f.Calls, g.Calls)
+		counted := g.Calls
+		if r.StackSampling != nil {
+			counted = g.StackSamples
+		}
+		f.Line, f.Calls = append(f.Line, g.Line), append(f.Calls, counted)
 		f.Self, f.Lo, f.Hi, f.Whole = append(f.Self, micro(g.SelfEnergyJ)), append(f.Lo, micro(g.SelfEnergyLoJ)),
 			append(f.Hi, micro(g.SelfEnergyHiJ)), append(f.Whole, micro(g.InclusiveEnergyJ))
 		f.SelfNs, f.WholeNs = append(f.SelfNs, nanos(g.SelfTimeS)), append(f.WholeNs, nanos(g.InclusiveTimeS))
@@ -269,7 +275,7 @@ func pageRunOf(r *report.Run, source bool) pageRun {
 		whole.Totals.Kind = nemb.Unavailable
 	}
 	out := pageRun{Run: &whole, Texts: []string{}, FootprintLines: report.Lines(r.Footprint, r.Mark()),
-		StateLine: r.StateLine()}
+		StateLine: r.StateLine(), Sampled: r.StackSampling != nil}
 	numbers := map[string]int{}
 	text := func(s string) int {
 		n, known := numbers[s]

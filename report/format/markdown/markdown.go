@@ -110,10 +110,14 @@ func (m *page) single(r *report.Run, o format.Options) {
 	}
 	shown := o.Rows(len(r.Functions))
 	if shown > 0 {
-		m.head("function", "calls", "self", "interval", "inclusive", "share")
+		counted, count := "calls", func(f report.Function) uint64 { return f.Calls }
+		if r.StackSampling != nil { // which tells no calls
+			counted, count = "samples", func(f report.Function) uint64 { return f.StackSamples }
+		}
+		m.head("function", counted, "self", "interval", "inclusive", "share")
 		for _, f := range r.Functions[:shown] {
 			m.row(name(f.Name)+" "+escape.Replace(fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)),
-				figures.Count(f.Calls), mark+figures.Energy(f.SelfEnergyJ),
+				figures.Count(count(f)), mark+figures.Energy(f.SelfEnergyJ),
 				figures.Interval(f.SelfEnergyLoJ, f.SelfEnergyHiJ), mark+figures.Energy(f.InclusiveEnergyJ),
 				figures.Percent(f.SharePercent))
 		}

@@ -161,9 +161,6 @@ func (p *printer) headline(r *report.Run) {
 	if r.Idle.IsWorthTelling() {
 		p.line("Idle     %s", p.paint(dim, r.Idle.Line()))
 	}
-	if line := r.StateLine(); line != "" {
-		p.note(dim, "state", line)
-	}
 	p.footprint(r.Footprint, r.Mark(), "")
 	for _, of := range r.PerCall {
 		for _, line := range of.Lines() {
@@ -417,6 +414,9 @@ func (p *printer) notes(r *report.Run) {
 	}
 	if s := r.StackSampling; s != nil {
 		p.note(dim, "sampled", stackSampling(s))
+	}
+	if line := r.StateLine(); line != "" {
+		p.note(dim, "state", line)
 	}
 	if c := r.Channel.Cost; c != nil {
 		text := fmt.Sprintf("cg's code where functions begin and end ran %s times, %s each: %s",

@@ -177,11 +177,11 @@ function flames(run) {
         const energy = t.columns.energy && metric !== 'energy' ? [' · ', m, text(figure.energy(t.at('energy', i)))] : [];
         return [el('b', {}, t.name(i)), el('small', {}, place(t, i)), ' · ', sign + text(words(sum)), all > 0 ? ` (${(100 * sum / all).toFixed(1)} %)` : '',
           callees ? (t.parent(i) === 0 ? ' itself' : ' when called so') : ', itself ' + sign + text(words(t.self(metric, i))),
-          ...energy, metric === 'time' ? '' : ' · ' + text(figure.time(t.at('time', i))), !callees && i > 0 ? ' · ' + several(t.self('calls', i), 'call') : ''];
+          ...energy, metric === 'time' ? '' : ' · ' + text(figure.time(t.at('time', i))), !callees && i > 0 && !run.sampled ? ' · ' + several(t.self('calls', i), 'call') : ''];
       },
     });
   }
-  const metrics = [['energy', 'Energy', 'Boxes are as wide as energies'], ['time', 'Time', 'wall-clock time'], ['cpu', 'Processor', 'processor time'], ['calls', 'Calls', 'number of calls']].filter(([k]) => run.tree().columns[k]);
+  const metrics = [['energy', 'Energy', 'Boxes are as wide as energies'], ['time', 'Time', 'wall-clock time'], ['cpu', 'Processor', 'processor time'], ['calls', 'Calls', 'number of calls']].filter(([k]) => run.tree().columns[k] && !(k === 'calls' && run.sampled));
   const set = (key) => (v) => { state[key] = v; remember(); load(); };
   const tools = [
     choice('Direction', [['icicle', 'Icicle', 'Callers above'], ['flame', 'Flame', 'Callers below'], ['self', 'Self', 'What functions used themselves, their callers below them']], state.shape, set('shape')),

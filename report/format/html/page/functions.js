@@ -67,9 +67,13 @@ function sortable(id, rows, columns, options) {
   };
 }
 
+// counted is what functions of a run are counted by: calls, or stack samples where no call is known.
+const counted = (run) => run.sampled ? 'sample' : 'call';
+
 // perCall tells what single calls of a function used, '' where it is not known.
-function perCall(f) {
+function perCall(run, f) {
   const e = f.calls_energy;
+  if (run.sampled) return '';
   if (!e) return f.inclusive_energy_j === null || !f.calls ? '' : `${text(figure.energy(f.inclusive_energy_j / f.calls))} a call on average`;
   return `${text(figure.energy(e.mean_j))} a call on average, between ${text(figure.energy(e.mean_lo_j))} and ${text(figure.energy(e.mean_hi_j))}; of ${figure.count(e.n)[0]} long calls the least ${text(figure.energy(e.min_j))}, half up to ${text(figure.energy(e.median_j))}, 95 of 100 up to ${text(figure.energy(e.p95_j))}, the most ${text(figure.energy(e.max_j))} (${e.method})`;
 }
@@ -90,11 +94,11 @@ function functions(run, go) {
   const v = (f) => shows.of(f);
   const columns = [
     { key: 'name', head: 'Function', text: true, value: (f) => f.name, cell: called },
-    { key: 'calls', class: known ? 'roomy' : null, head: 'Calls', value: (f) => v(f).calls, cell: (f) => number(figure.count(v(f).calls)) },
+    { key: 'calls', class: known ? 'roomy' : null, head: run.sampled ? 'Samples' : 'Calls', value: (f) => v(f).calls, cell: (f) => number(figure.count(v(f).calls)) },
     known && { key: 'self', head: 'Self', title: 'without what it called', value: (f) => v(f).self_energy_j, cell: (f) => number(figure.energy(v(f).self_energy_j), m) },
     known && { key: 'interval', head: 'Interval of self', class: 'wide', title: 'what the true value lies between; sorted by the upper end', value: (f) => v(f).self_energy_hi_j, cell: (f) => el('span', { title: range(v(f).self_energy_lo_j, v(f).self_energy_hi_j) }, interval(v(f).self_energy_lo_j, v(f).self_energy_j, v(f).self_energy_hi_j, most())) },
     known && { key: 'share', class: 'extra', head: 'Share', title: 'of the energy of the program', value: (f) => v(f).share_percent, cell: (f) => number(figure.percent(v(f).share_percent)) },
-    known && { key: 'inclusive', head: 'Inclusive', title: 'with what it called', value: (f) => v(f).inclusive_energy_j, cell: (f) => el('span', { title: perCall(f) }, number(figure.energy(v(f).inclusive_energy_j), m)) },
+    known && { key: 'inclusive', head: 'Inclusive', title: 'with what it called', value: (f) => v(f).inclusive_energy_j, cell: (f) => el('span', { title: perCall(run, f) }, number(figure.energy(v(f).inclusive_energy_j), m)) },
     known && { key: 'power', class: 'extra', head: 'Power', title: 'self energy by self time', value: (f) => v(f).avg_power_w, cell: (f) => number(figure.power(v(f).avg_power_w), v(f).avg_power_w === null ? '' : m) },
     { key: 'time', head: 'Self time', value: (f) => v(f).self_time_s, cell: (f) => number(figure.time(v(f).self_time_s)) },
     { key: 'total', class: 'extra', head: 'Time', title: 'with what it called', value: (f) => v(f).inclusive_time_s, cell: (f) => number(figure.time(v(f).inclusive_time_s)) },

@@ -72,7 +72,7 @@ function source(run) {
           `${several(i.to - i.from + 1, 'line')} folded`, i.functions.length ? `: ${several(i.functions.length, 'function')}, ${(known ? m : '') + text(words(used))}` : '');
       }
       const f = owner[i], first = starts.get(i) || [];
-      const label = first.map((g) => el('span', { class: 'cost', title: `${g.name}: ${m}${text(words(cost(g)))} itself, ${several(shows.of(g).calls, 'call')}` },
+      const label = first.map((g) => el('span', { class: 'cost', title: `${g.name}: ${m}${text(words(cost(g)))} itself, ${several(shows.of(g).calls, counted(run))}` },
         number(words(cost(g)), known ? m : ''), el('span', { class: 'meter' }, el('span', { css: { width: 100 * cost(g) / most + '%' } }))));
       return el('div', { class: 'l' + (first.length ? ' first' : '') + (i === line && !quietly ? ' at' : ''), 'data-line': i },
         el('span', { class: 'gutter' }, label), el('span', { class: 'stripe', css: f ? { background: `color-mix(in srgb, var(--hot) ${Math.round(15 + 85 * cost(f) / most)}%, transparent)` } : {} }),
