@@ -558,35 +558,6 @@ func plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// WarnOfNothing warns of a run without sites, and says why it has none.
-func (r *Run) WarnOfNothing() {
-	for _, w := range r.Warnings {
-		if w.Slug == "checkpoints-off" {
-			return
-		}
-	}
-	r.Warn("nothing-instrumented", "no function has checkpoints, the figures are those of the whole program: "+
-		r.WhyNothing())
-}
-
-// WhyNothing says why a run has no sites.
-func (r *Run) WhyNothing() string {
-	for _, w := range r.Warnings {
-		if w.Slug == "checkpoints-off" {
-			return w.Message
-		}
-	}
-	if len(r.Skipped) > 0 {
-		return r.Skipped[0].File + ": " + r.Skipped[0].Reason
-	}
-	if r.Meta.Granularity == "coarse" {
-		return "no file of the program that was loaded has an entry point (-g fine marks every function, --include " +
-			"other files)"
-	}
-	return "none of the modules that were loaded belongs to the program (--include NAME takes in an installed " +
-		"package)"
-}
-
 func factor(part, whole *Joules) float64 {
 	if part == nil || whole == nil || *whole == 0 {
 		return 1
