@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -15,12 +16,13 @@ import (
 	codegreen "cg/runtimes/golang/_sdk"
 )
 
-// sessionCommand is the session of a program in C or C++, which codegreen.h starts.
+// sessionCommand is the session of a program that says when tasks begin and end: one in C or C++, by codegreen.h,
+// or in JavaScript, by the package for Node.
 func sessionCommand() *cli.Command {
 	return &cli.Command{
 		Name:   "session",
 		Hidden: true,
-		Usage:  "measure the tasks of the program that started it (codegreen.h)",
+		Usage:  "measure the tasks of the program that started it (cg sdk c, cg sdk node)",
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "pid", Usage: "the program is process `PID`"},
 			&cli.StringFlag{Name: "name", Usage: "of the session"},
@@ -32,6 +34,8 @@ func sessionCommand() *cli.Command {
 			&cli.BoolFlag{Name: "alone", Usage: "do not warn of other sessions"},
 			&cli.IntFlag{Name: "buffer", Usage: "`N` samples that cg keeps until they are read"},
 			&cli.Int64Flag{Name: "interval-us", Usage: "time between two samples"},
+			&cli.StringFlag{Name: "gauges", Usage: "`NAMES` of gauges to record, with commas, or all"},
+			&cli.Int64Flag{Name: "gauge-interval-ms", Usage: "time between two readings of gauges"},
 		},
 		Action: runSession,
 	}
@@ -50,15 +54,35 @@ func sessionOptions(c *cli.Context) []codegreen.Option {
 	if c.Bool("alone") {
 		options = append(options, codegreen.WithoutConcurrentWarning())
 	}
+	if names := c.String("gauges"); names != "" {
+		options = append(options, codegreen.Gauges(strings.Split(names, ",")...))
+	}
+	if ms := c.Int64("gauge-interval-ms"); ms != 0 {
+		options = append(options, codegreen.GaugeInterval(time.Duration(ms)*time.Millisecond))
+	}
 	return options
 }
 
-// runSession talks with the program by the socket that is its standard input (docs/session.md): each
-// message is one packet, so threads of the program need no lock.
-func runSession(c *cli.Context) error {
+// line is how cg and a program talk (docs/session.md): by packets of the socket that is the standard input, so
+// that threads of the program need no lock, or, where that is a stream, by messages that end with a zero byte and
+// are answered on standard output.
+type line struct {
+	stream bool
+	rest   []byte // of a stream: what came behind the last message
+}
+
+// openLine is the line to the program that started this process.
+func openLine() (*line, bool) {
 	kind, err := unix.GetsockoptInt(0, unix.SOL_SOCKET, unix.SO_TYPE)
-	if err != nil || kind != unix.SOCK_SEQPACKET || c.Args().Present() {
-		return fail(statusUsage, "session: it is started by programs that include codegreen.h (cg sdk c DIR)")
+	stream := kind == unix.SOCK_STREAM
+	return &line{stream: stream}, err == nil && (stream || kind == unix.SOCK_SEQPACKET)
+}
+
+// runSession measures the session of the program that started this process.
+func runSession(c *cli.Context) error {
+	l, ok := openLine()
+	if !ok || c.Args().Present() {
+		return fail(statusUsage, "session: it is started by programs that use the packages of cg sdk c and cg sdk node")
 	}
 	gone, err := unix.PidfdOpen(c.Int("pid"), 0)
 	if err != nil {
@@ -69,27 +93,55 @@ func runSession(c *cli.Context) error {
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGPIPE, unix.SIGTTOU)
 	s, err := codegreen.Start(c.String("name"), sessionOptions(c)...)
 	if err != nil {
-		answer("refused " + strings.TrimPrefix(err.Error(), "codegreen: "))
+		l.answer("refused " + strings.TrimPrefix(err.Error(), "codegreen: "))
 		return nil
 	}
-	answer("ready " + s.File())
-	talk := &conversation{session: s, tasks: map[int64]*codegreen.Task{}}
+	l.answer("ready " + s.File())
+	talk := &conversation{line: l, session: s, tasks: map[int64]*codegreen.Task{}}
 	if !talk.hear(gone) {
 		s.Died()
 	}
 	if err := s.Close(); err != nil {
-		answer("failed")
+		l.answer("failed")
 		return nil // there was a warning of it
 	}
-	answer("closed")
+	l.answer("closed")
 	return nil
 }
 
 // answer sends a message. A program that is gone hears none.
-func answer(text string) { unix.Sendto(0, []byte(text), unix.MSG_NOSIGNAL, nil) }
+func (l *line) answer(text string) {
+	if !l.stream {
+		unix.Sendto(0, []byte(text), unix.MSG_NOSIGNAL, nil)
+		return
+	}
+	for rest := append([]byte(text), 0); len(rest) > 0; {
+		n, err := unix.Write(1, rest) // SIGPIPE is ignored
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return
+		}
+		rest = rest[max(n, 0):]
+	}
+}
+
+// messages are those in what was read: all of a packet, and of a stream those that are whole.
+func (l *line) messages(read []byte) (all []string) {
+	if !l.stream {
+		return []string{string(read)}
+	}
+	l.rest = append(l.rest, read...)
+	for {
+		message, rest, whole := bytes.Cut(l.rest, []byte{0})
+		if !whole {
+			return all
+		}
+		all, l.rest = append(all, string(message)), rest
+	}
+}
 
 // conversation is what a program tells of its tasks, by their numbers.
 type conversation struct {
+	line    *line
 	session *codegreen.Session
 	tasks   map[int64]*codegreen.Task
 }
@@ -115,16 +167,18 @@ func (t *conversation) hear(gone int) (stopped bool) {
 		if n <= 0 || err != nil {
 			return false
 		}
-		if string(message[:n]) == "stop" {
-			return true
+		for _, m := range t.line.messages(message[:n]) {
+			if m == "stop" {
+				return true
+			}
+			t.take(m)
 		}
-		t.take(string(message[:n]))
 	}
 }
 
-// take takes a message: "begin NUMBER PARENT THREAD NS NAME", "end NUMBER NS", "count NUMBER BITS UNIT" with the
-// bits of a double, or "energy NUMBER", which is answered with "energy UJ LO HI PROGRAM", where -1 stands for what
-// is not known.
+// take takes a message: "begin NUMBER PARENT THREAD NS NAME", "end NUMBER NS", "name NUMBER NAME" before that,
+// "count NUMBER BITS UNIT" with the bits of a double, or "energy NUMBER", which is answered with
+// "energy UJ LO HI PROGRAM", where -1 stands for what is not known.
 func (t *conversation) take(message string) {
 	words := strings.SplitN(message, " ", 6)
 	var of [5]int64
@@ -138,6 +192,9 @@ func (t *conversation) take(message string) {
 		t.tasks[of[1]] = t.session.TaskAt(t.tasks[of[2]], name, int(of[3]), of[4])
 	case words[0] == "end" && task != nil:
 		task.EndAt(of[2]) // the program has seen that nothing is open inside
+	case words[0] == "name" && task != nil:
+		_, name, _ := strings.Cut(strings.TrimPrefix(message, "name "), " ")
+		task.Rename(strings.ToValidUTF8(name, "\uFFFD"))
 	case words[0] == "count" && len(words) == 4:
 		task.Count(math.Float64frombits(uint64(of[2])), words[3]) // the program refuses what is no count
 	case words[0] == "energy":
@@ -145,6 +202,6 @@ func (t *conversation) take(message string) {
 		if total, lo, hi, program, ok := task.Energy(); ok {
 			text = fmt.Sprintf("energy %d %d %d %d", total, lo, hi, program)
 		}
-		answer(text)
+		t.line.answer(text)
 	}
 }

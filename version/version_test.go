@@ -105,6 +105,7 @@ func TestPackagesHaveTheVersion(t *testing.T) {
 		"java/sdk/junit/pom.xml":                        "<version>" + Cg + "</version>",
 		"java/sdk/src/main/java/codegreen/Session.java": `String VERSION = "` + Cg + `"`,
 		"python/sdk/codegreen/__init__.py":              `__version__ = "` + Cg + `"`,
+		"node/sdk/package.json":                         `"version": "` + Cg + `"`,
 		"python/sdk/pyproject.toml":                     `version = "` + Cg + `"`,
 	} {
 		b, err := runtimes.Files.ReadFile(name)

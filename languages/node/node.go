@@ -8,6 +8,7 @@ package node
 
 import (
 	"cg/languages"
+	"cg/runtimes"
 )
 
 func init() {
@@ -41,6 +42,7 @@ func init() {
 				},
 			},
 			Rewrite: rewrite,
+			SDK:     &languages.SDK{Files: func() (map[string][]byte, error) { return runtimes.Folder("node/sdk") }},
 		},
 	})
 }

@@ -27,6 +27,9 @@ function textOf(file) {
 // Of a text that something has made (tsx): its map has columns, of a single line at times.
 const INLINE_MAP = '//# sourceMappingURL=data:';
 
+// How the files of the package of cg sdk begin, which npm links into node_modules.
+const PACKAGE = "// This file has no checkpoints of cg's.";
+
 /** Whether a file belongs to the program: it is no package that was installed. */
 function isOwn(file) {
   return !file.includes('/node_modules/') && !file.includes('/.yarn/') && !file.includes('/.pnp.');
@@ -36,6 +39,7 @@ function isOwn(file) {
 function rewritten(run, source, file, entry) {
   const own = isOwn(file);
   if (file[0] !== '/' || file.startsWith(__dirname) || (!own && !run.foreign) || (run.entry && !entry)) return source;
+  if (source.startsWith(PACKAGE)) return source;
   if (process.sourceMapsEnabled && source.includes(INLINE_MAP)) {
     ask(run, 'skip', ['', file, 'not instrumented: it was made from another text, and its source map is in use']);
     return source;

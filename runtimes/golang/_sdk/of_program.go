@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// This file is of cg alone, and no part of what cg sdk go writes: a program in C or C++ has its session in
+// This file is of cg alone, and no part of what cg sdk go writes: a program in C, C++ or JavaScript has its session in
 // a process of cg, which is told when tasks begin and end.
 
 // Program is the program that a session is of.
@@ -34,6 +34,15 @@ func OfProgram(p Program) Option {
 func (s *Session) TaskAt(parent *Task, name string, thread int, at int64) *Task {
 	s.source.edge()
 	return s.begin(parent, &Task{session: s, name: name, thread: thread, started: at})
+}
+
+// Rename gives an open task another name: a server knows the route of a request only when it has been found.
+func (t *Task) Rename(name string) {
+	t.session.mu.Lock()
+	defer t.session.mu.Unlock()
+	if t.ended == 0 {
+		t.name = name
+	}
 }
 
 // EndAt ends the task at a time.

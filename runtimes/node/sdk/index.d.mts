@@ -1,0 +1,78 @@
+/** What named parts of a program cost in joules (cg's docs/session.md). */
+export interface SessionOptions {
+  /** The file; codegreen_<pid>.json without it, CSV where it ends in .csv. */
+  outputFile?: string;
+  outputFormat?: 'auto' | 'json' | 'csv' | 'none';
+  /** false writes no file. */
+  saveToFile?: boolean;
+  /** Warn when another process has a session. */
+  warnOnConcurrent?: boolean;
+  /** Keep every sample of every task. */
+  recordTimeSeries?: boolean;
+  /** Samples that cg keeps until they are read, 16 to 1048576. */
+  bufferSamples?: number;
+  /** 0.1 to 60000. */
+  sampleIntervalMs?: number;
+  /** Gauges to record, such as ['cpu-util', 'nvml-temp'], or 'all'. */
+  gauges?: string | string[];
+  /** 100 to 60000. */
+  gaugeIntervalMs?: number;
+}
+
+/** Energies in joules; NaN is one that is not known. */
+export interface Energy {
+  /** Of the machine while the task ran, with bounds. */
+  energyJ: number;
+  loJ: number;
+  hiJ: number;
+  /** The program's part of it, known under cg run and cg measure. */
+  programJ: number;
+}
+
+export interface Task {
+  readonly name: string;
+  readonly isOpen: boolean;
+  /** Ends the task; an error while a task is open in it. */
+  end(): void;
+  /** Ends the task and what is open in it. */
+  endAll(): void;
+  rename(name: string): void;
+  /** Tells that the task has done n units of work. */
+  count(n: number | bigint, unit?: string): void;
+  /** Of a task that is over, before the session's end. */
+  energy(): Promise<Energy>;
+}
+
+export class Session {
+  constructor(name?: string, options?: SessionOptions);
+  static start(name?: string, options?: SessionOptions): Session;
+  readonly name: string;
+  readonly file: string;
+  start(): this;
+  /** Begins a task inside that of this chain of calls, or inside parent. */
+  startTask(name: string, options?: { parent?: Task }): Task;
+  /** Calls f as a task, which ends with it; gives what it gives. */
+  task<T>(name: string, f: (task: Task) => T): T;
+  /** Calls f inside a task, which it does not end. */
+  run<T, A extends unknown[]>(task: Task, f: (...args: A) => T, ...args: A): T;
+  /** Ends the session; gives the content of its file, where it is JSON. */
+  stop(): Promise<Record<string, unknown> | undefined>;
+}
+
+type AnyFunction = (this: any, ...args: any[]) => any;
+
+/** Makes each call of a function a task; also a decorator of methods. */
+export function task(name: string): <F>(target: F, ...context: any[]) => any;
+export function task<F extends AnyFunction>(f: F): F;
+export function task(target: object, key: string | symbol, descriptor?: PropertyDescriptor): any;
+export function task<F extends AnyFunction>(value: F, context: object): F;
+
+/** The task that this chain of calls belongs to. */
+export function current(): Task | undefined;
+/** Counts units of work in the current task. */
+export function count(n: number | bigint, unit?: string): void;
+
+/** Middleware of Express: each request is a task with the name of its route. */
+export function express(): (request: any, response: any, next: (error?: any) => void) => void;
+/** A plugin of Fastify that does the same: server.register(fastify). */
+export const fastify: (server: any, options: any, done: (error?: Error) => void) => void;
