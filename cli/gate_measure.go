@@ -215,8 +215,11 @@ func (k *check) instrumented(ctx context.Context, side gate.Side, args []string)
 	if err := k.ended(ctx, side, r.Run); err != nil {
 		return nil, err
 	}
-	if r.Nothing != "" || len(r.Run.Sites) == 0 {
-		return nil, fail(statusSelf, "%s: nothing was instrumented: %s", side, r.Run.WhyNothing())
+	if r.Nothing == "" && len(r.Run.Sites) == 0 {
+		r.Nothing = r.Run.WhyNothing("")
+	}
+	if r.Nothing != "" {
+		return nil, fail(statusSelf, "%s: nothing was instrumented: %s", side, r.Nothing)
 	}
 	return r.Run, nil
 }

@@ -277,8 +277,8 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 		Source:       x.Source, Noise: x.Noise, NoBaseline: none, State: state,
 	})))
 	if !x.OwnCheckpoints && p.command.Uninstrumented == "" && len(r.Run.Sites) == 0 {
-		r.Nothing = r.Run.WhyNothing()
-		r.Run.WarnOfNothing()
+		r.Nothing = r.Run.WhyNothing(x.Language.WhyNothing)
+		r.Run.WarnOfNothing(x.Language.WhyNothing)
 	}
 	return "", false, nil
 }

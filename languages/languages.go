@@ -192,6 +192,9 @@ type Capabilities struct {
 	// Runtime is for a language whose implementation or checkpoints run native
 	// code in the program.
 	Runtime *Runtime
+	// WhyNothing says why a program has no checkpoints where nothing else tells, "" where its modules are not
+	// the program's own, as a rule.
+	WhyNothing string
 	// Recognize reports whether a target that has no file's ending, such as a
 	// folder, is of this language.
 	Recognize func(target string) bool

@@ -1,18 +1,19 @@
 package report
 
-// WarnOfNothing warns of a run without sites, and says why it has none.
-func (r *Run) WarnOfNothing() {
+// WarnOfNothing warns of a run without sites, and says why it has none: WhyNothing.
+func (r *Run) WarnOfNothing(usual string) {
 	for _, w := range r.Warnings {
 		if w.Slug == "checkpoints-off" {
 			return
 		}
 	}
 	r.Warn("nothing-instrumented", "no function has checkpoints, the figures are those of the whole program: "+
-		r.WhyNothing())
+		r.WhyNothing(usual))
 }
 
-// WhyNothing says why a run has no sites.
-func (r *Run) WhyNothing() string {
+// WhyNothing says why a run has no sites. usual is what it comes from as a rule in the program's language
+// (languages.Capabilities.WhyNothing), "" for modules that are not the program's.
+func (r *Run) WhyNothing(usual string) string {
 	for _, w := range r.Warnings {
 		if w.Slug == "checkpoints-off" {
 			return w.Message
@@ -25,12 +26,8 @@ func (r *Run) WhyNothing() string {
 		return "no file of the program that was loaded has an entry point (-g fine marks every function, --include " +
 			"other files)"
 	}
-	switch r.Meta.Language {
-	case "javascript":
-		return "none of the files that Node loaded belongs to the program (--include NAME takes in a package of " +
-			"node_modules), or they ran through node:vm, as files of jest and vitest do"
-	case "c", "cpp":
-		return "no program ran that was compiled in this run (run it in the same command, behind the build)"
+	if usual != "" {
+		return usual
 	}
 	return "none of the modules that were loaded belongs to the program (--include NAME takes in an installed " +
 		"package)"

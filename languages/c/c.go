@@ -63,6 +63,8 @@ func init() {
 				Files:       d.sourceFiles,
 			},
 			Capabilities: languages.Capabilities{
+				WhyNothing: "no program ran that was compiled in this run (run it in the same command, " +
+					"behind the build)",
 				Interpreter: &languages.Interpreter{Flag: d.flag, Argument: flagBeforeTarget, Versions: d.versions},
 				Options: &languages.Options{
 					Flags: []languages.Flag{{Name: "build-flags",

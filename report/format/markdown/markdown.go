@@ -109,24 +109,7 @@ func (m *page) single(r *report.Run, o format.Options) {
 		m.line("Noise: %s\n", escape.Replace(t.Noise.Line(mark)))
 	}
 	shown := o.Rows(len(r.Functions))
-	if shown > 0 {
-		counted, count := "calls", func(f report.Function) uint64 { return f.Calls }
-		if r.StackSampling != nil { // which tells no calls
-			counted, count = "samples", func(f report.Function) uint64 { return f.StackSamples }
-		}
-		m.head("function", counted, "self", "interval", "inclusive", "share")
-		for _, f := range r.Functions[:shown] {
-			m.row(name(f.Name)+" "+escape.Replace(fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)),
-				figures.Count(count(f)), mark+figures.Energy(f.SelfEnergyJ),
-				figures.Interval(f.SelfEnergyLoJ, f.SelfEnergyHiJ), mark+figures.Energy(f.InclusiveEnergyJ),
-				figures.Percent(f.SharePercent))
-		}
-		if n := len(r.Functions) - shown; n > 0 {
-			m.line("\nand %d more", n)
-		}
-		m.line("")
-		m.durations(r.Functions[:shown], o)
-	}
+	m.functions(r, shown, mark, o)
 	m.kernels(r, o, mark)
 	m.tasks(r, o, mark)
 	m.counted(r, o, mark)
@@ -149,6 +132,29 @@ func (m *page) single(r *report.Run, o format.Options) {
 	for _, w := range r.Warnings {
 		m.line("- %s: %s", escape.Replace(w.Slug), escape.Replace(w.Message))
 	}
+}
+
+// functions writes those that are shown.
+func (m *page) functions(r *report.Run, shown int, mark string, o format.Options) {
+	if shown == 0 {
+		return
+	}
+	counted, count := "calls", func(f report.Function) uint64 { return f.Calls }
+	if r.StackSampling != nil { // which tells no calls
+		counted, count = "samples", func(f report.Function) uint64 { return f.StackSamples }
+	}
+	m.head("function", counted, "self", "interval", "inclusive", "share")
+	for _, f := range r.Functions[:shown] {
+		m.row(name(f.Name)+" "+escape.Replace(fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)),
+			figures.Count(count(f)), mark+figures.Energy(f.SelfEnergyJ),
+			figures.Interval(f.SelfEnergyLoJ, f.SelfEnergyHiJ), mark+figures.Energy(f.InclusiveEnergyJ),
+			figures.Percent(f.SharePercent))
+	}
+	if n := len(r.Functions) - shown; n > 0 {
+		m.line("\nand %d more", n)
+	}
+	m.line("")
+	m.durations(r.Functions[:shown], o)
 }
 
 // tasks writes the tests of a run, or the tasks of a session.
