@@ -46,11 +46,11 @@ func kernelFinding(root nemb.Root) doctor.Finding {
 	file, err := cupti.File(root.Dir)
 	switch other := os.Getenv("CUDA_INJECTION64_PATH"); {
 	case other != "":
-		f.Text = "cg measure --gpu-kernels cannot be: CUDA_INJECTION64_PATH is set (" + other + "): another tool is " +
-			"loaded into programs"
+		f.Text = "cg measure --gpu-kernels does not work here: CUDA_INJECTION64_PATH is set (" + other + "): another " +
+			"tool is loaded into programs"
 		f.Fix = "unset CUDA_INJECTION64_PATH"
 	case err != nil:
-		f.Text, f.Fix = "cg measure --gpu-kernels cannot be: "+err.Error(), "pip install nvidia-cuda-cupti"
+		f.Text, f.Fix = "cg measure --gpu-kernels does not work here: "+err.Error(), "pip install nvidia-cuda-cupti"
 	default:
 		f.Level, f.Text = doctor.Fine, "cg measure --gpu-kernels loads "+file
 		if _, err := exec.LookPath("cc"); err != nil {
@@ -72,7 +72,7 @@ func samplingFindings(root nemb.Root) (all []doctor.Finding) {
 		if errors.Is(err, cupti.ErrAbsent) {
 			fix = "pip install nvidia-cuda-cupti"
 		}
-		say(doctor.Remark, fix, "cg gpu cannot be: "+err.Error())
+		say(doctor.Remark, fix, "cg gpu does not work here: "+err.Error())
 		return all
 	}
 	devices, err := l.Devices()

@@ -26,7 +26,7 @@ or a folder), below CUDA_HOME, among the packages of python3 (pip install
 nvidia-cuda-cupti), where the dynamic linker looks, and in /usr/local/cuda. Counters
 are for root, unless the driver gives them to every user. docs/gpu.md says more.
 
-Exit status: 2: name a command of it.`,
+Exit status: 2 if no command is named.`,
 		Action: func(c *cli.Context) error {
 			if !c.Args().Present() {
 				return fail(statusUsage, "gpu: name what to do: list, metrics, sample or decode (see --help)")

@@ -49,11 +49,11 @@ func titles(can func(l *languages.Language) bool) string {
 func targetsByLanguage() string {
 	var b strings.Builder
 	for _, l := range languages.All() {
-		line := fmt.Sprintf("  %-8s", l.Name)
+		line := fmt.Sprintf("  %-10s", l.Name)
 		for _, word := range strings.Fields(l.Targets) {
 			if len(line)+1+len(word) > 80 {
 				b.WriteString(line + "\n")
-				line = strings.Repeat(" ", 10)
+				line = strings.Repeat(" ", 12)
 			}
 			line += " " + word
 		}

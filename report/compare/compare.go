@@ -517,13 +517,12 @@ func (c *Result) notes(sides [2]*sideRuns, o Options) {
 	base, head := sides[0].runs, sides[1].runs
 	switch {
 	case len(base) == 1 && len(head) == 1:
-		text := "one run on each side: the interval is what is known of the two values, and how much runs differ " +
-			"by themselves is not in it, so a verdict is about these two runs only"
+		note("one run on each side: a verdict is about these two runs only, because how much runs differ by " +
+			"themselves is not known. Measure several: cg measure --repeat 5, or cg gate, which measures both " +
+			"sides in turns")
 		if c.Base.Kind == nemb.Estimated {
-			text += "; most of an estimate's interval is one factor before both"
+			note("most of an estimate's interval is a factor that both sides share")
 		}
-		note("%s: several runs (--base FILE --base FILE ... FILE FILE, or cg run) tell more, and cg gate takes turns",
-			text)
 	case len(base) == 1 || len(head) == 1:
 		note("one run on one side: it is taken to differ from others as the runs of the other side do among themselves")
 	default:
