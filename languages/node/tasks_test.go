@@ -156,3 +156,49 @@ func TestRunners(t *testing.T) {
 		}
 	}
 }
+
+// TestMochaTriesAgain: each try of a test of mocha is a task, which ends with the try; so does that of a test whose hook
+// fails. The tests behind these are tasks of their own.
+func TestMochaTriesAgain(t *testing.T) {
+	modules := filepath.Join(os.Getenv("CG_VIEWERS"), "node_modules")
+	if os.Getenv("CG_VIEWERS") == "" {
+		languagetest.Missing(t, "no mocha: CG_VIEWERS names none")
+	}
+	const text = `let tries = 0
+const hit = { try() {}, after() {}, last() {} }
+it('flaky', function () { this.retries(2); hit.try(); if (++tries < 3) throw new Error('again') })
+it('after it', () => { hit.after() })
+describe('hook', () => {
+  beforeEach(() => { throw new Error('no') })
+  it('never', () => {})
+})
+describe('then', () => { it('runs', () => { hit.last() }) })
+`
+	want := map[string]int{"flaky": 3, "after it": 1, "hook > never": 1, "then > runs": 1}
+	inside := map[string]string{"after it": "hit.after", "then > runs": "hit.last"}
+	for _, node := range nodes(t) {
+		t.Run(majorOf(t, node), func(t *testing.T) {
+			dir := t.TempDir()
+			writeFiles(t, dir, map[string]string{"package.json": "{}", "a.spec.cjs": text})
+			if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
+				t.Fatal(err)
+			}
+			args := []string{"node_modules/mocha/bin/mocha.js", "a.spec.cjs"}
+			plain, got := execute(t, dir, nil, append([]string{node}, args...)...), measured(t, dir, node, args)
+			if got.Status != plain.Status || got.Status == 0 {
+				t.Fatalf("status %d, want %d\n%s\n%s", got.Status, plain.Status, got.Stdout, got.Stderr)
+			}
+			if tasks := got.tasks(); !maps.Equal(tasks, want) {
+				t.Errorf("tasks %v, want %v", tasks, want)
+			}
+			for task, call := range inside {
+				if calls := got.inside(task); calls[call] != 1 {
+					t.Errorf("in %s: %v, want %s", task, calls, call)
+				}
+			}
+			if calls := got.inside("flaky"); calls["hit.try"] != 3 || calls["hit.after"] > 0 {
+				t.Errorf("in flaky: %v", calls)
+			}
+		})
+	}
+}

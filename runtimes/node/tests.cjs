@@ -81,16 +81,22 @@ function beginNodeTest(test) {
   begin(test, test.parent, fullName(test, (t) => t.parent, (t) => t.parent && t.name), file, line);
 }
 
-// Mocha's Runner emits "test" before the hooks of a test, and "test end" behind its function. What comes
-// of other processes (--parallel) has no function.
+// Mocha's Runner emits "test" before the hooks of a test, and "test end" behind its function: instead of that "retry"
+// where the test is tried again, and nothing where a hook in front of it failed. What comes of other processes
+// (--parallel) has no function.
+
+const BETWEEN = ['test', 'retry', 'test end', 'suite end', 'end']; // events at which no test runs
 
 function mocha(Runner) {
   const { emit } = Runner.prototype;
+  const last = new WeakMap(); // the test of a Runner that was begun last
   Runner.prototype.emit = {
     emit(event, test) {
+      if (BETWEEN.includes(event)) end(last.get(this));
       if (event === 'test' && test && typeof test.run === 'function') {
+        last.set(this, test);
         quietly(() => begin(test, undefined, fullName(test, (t) => t.parent, (t) => t.title), test.file));
-      } else if (event === 'test end') end(test);
+      }
       return apply(emit, this, arguments);
     },
   }.emit;
