@@ -2,11 +2,52 @@ package e2e
 
 import (
 	"encoding/json"
+	"encoding/xml"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
+
+// Maven compiles the packages as cg sdk java writes them, also where its plugin is one that does not know
+// maven.compiler.release and takes Java 5 for what is not said: that of Maven 3.8.
+func TestMavenCompilesPackages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "sdk")
+	if out, err := exec.Command(filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"), "sdk", "java", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, part := range []string{"", "jmh", "junit"} {
+		var pom struct {
+			Source  string `xml:"properties>maven.compiler.source"`
+			Target  string `xml:"properties>maven.compiler.target"`
+			Release string `xml:"properties>maven.compiler.release"`
+		}
+		text, err := os.ReadFile(filepath.Join(dir, part, "pom.xml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := xml.Unmarshal(text, &pom); err != nil || pom.Source != "17" || pom.Target != "17" || pom.Release != "17" {
+			t.Errorf("%s/pom.xml: %+v, %v", part, pom, err)
+		}
+	}
+	need(t, "mvn", "apt-get install maven")
+	args := []string{"-q", "-B", "-f", dir, "compile"}
+	if home, err := os.UserHomeDir(); err == nil { // Maven asks the user database, which may name no such folder
+		args = append(args, "-Dmaven.repo.local="+filepath.Join(home, ".m2/repository"))
+	}
+	out, err := exec.Command("mvn", args...).CombinedOutput()
+	if strings.Contains(string(out), "could not be resolved") {
+		t.Skipf("Maven gets no plugins here\n%s", out)
+	}
+	if _, missing := os.Stat(filepath.Join(dir, "target/classes/codegreen/Session.class")); err != nil || missing != nil {
+		t.Errorf("%v, %v\n%s", err, missing, out)
+	}
+}
 
 // -prof codegreen.Jmh gives JMH's benchmarks microjoules for an operation: the example of docs/hooks.md.
 func TestJMH(t *testing.T) {
