@@ -40,6 +40,9 @@ func Runs(n int) BudgetOption { return func(b *budget) { b.limit = n } }
 // The test fails where the lower end of the interval of the runs exceeds the budget, which is a number above 0 and
 // mJ, J, kJ, MJ, mWh, Wh or kWh. docs/budgets.md of cg has the rules. A test whose energy is not known passes, as does
 // one that runs beside others (t.Parallel). The loop's variable is the number of the run, from 1 on.
+//
+// A test that calls t.Parallel calls it before Budget, behind which it panics. A subtest in the loop that calls it is
+// not measured: package testing runs it after the loop.
 func Budget(t TB, text string, options ...BudgetOption) iter.Seq[int] {
 	t.Helper()
 	b := &budget{t: t, text: text, limit: budgetRuns}
