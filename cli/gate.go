@@ -179,6 +179,9 @@ func (k *check) inTrees(ctx context.Context, home string, judge func() error) (e
 			}
 		}()
 	}
+	if err := k.checkNote(ctx); err != nil {
+		return err
+	}
 	defer os.Chdir(home)
 	if k.functions {
 		defer prune()

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/gate"
 	"cg/nemb/processor"
 	"cg/report/trend"
 	"cg/report/verdict"
@@ -57,6 +60,27 @@ func (k *check) openHistory() (err error) {
 		return fail(statusUsage, "--history: %w", err)
 	}
 	k.parts = append(k.parts, name)
+	return nil
+}
+
+// checkNote refuses to append to a note that is no history, before anything is measured.
+func (k *check) checkNote(ctx context.Context) error {
+	if k.notes == "" {
+		return nil
+	}
+	commit := k.trees[gate.Head].rev.Commit
+	text, err := k.repository.Note(ctx, k.notes, commit)
+	if err != nil {
+		return fail(statusUsage, "--history: note %s of %.10s: %w", k.notes, commit, err)
+	}
+	_, cut, err := trend.Read(bytes.NewReader(text))
+	if err == nil && cut {
+		err = errors.New("its last line was cut off")
+	}
+	if err != nil {
+		return fail(statusUsage, "--history: note %s of %.10s: %w (use another name, such as note:cg)", k.notes,
+			commit, err)
+	}
 	return nil
 }
 

@@ -66,6 +66,20 @@ func (r *Repository) Notes(ctx context.Context, name string) (notes []Note, lost
 	return notes, len(blobs), nil
 }
 
+// Note is the text of the note of a commit, nil where it has none. That it cannot be read is an error, and not that
+// there is none.
+func (r *Repository) Note(ctx context.Context, name, commit string) ([]byte, error) {
+	out, err := git(ctx, r.Top, nil, "notes", "--ref="+notesRef(name), "list", commit)
+	var failed *gitError
+	switch {
+	case errors.As(err, &failed) && strings.Contains(failed.words, "no note found for object"):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return git(ctx, r.Top, nil, "cat-file", "blob", strings.TrimSpace(string(out)))
+}
+
 // AddToNote appends a line to the note of a commit. Others who do so wait: a note is written as a whole. scratch is a
 // folder for the text.
 func (r *Repository) AddToNote(ctx context.Context, name, commit string, line []byte, scratch string) error {
@@ -84,18 +98,20 @@ func (r *Repository) AddToNote(ctx context.Context, name, commit string, line []
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
 		return fmt.Errorf("%s: %w", lock.Name(), err)
 	}
-	ref := "--ref=" + notesRef(name)
-	text, err := git(ctx, r.Top, nil, "notes", ref, "show", commit)
-	var none *gitError
-	if err != nil && !errors.As(err, &none) {
+	text, err := r.Note(ctx, name, commit)
+	if err != nil {
 		return err
+	}
+	if len(text) > 0 && text[len(text)-1] != '\n' { // git notes add -C takes a blob as it is
+		text = append(text, '\n')
 	}
 	file := filepath.Join(scratch, "note")
 	if err := os.WriteFile(file, slices.Concat(text, line), 0o600); err != nil {
 		return err
 	}
 	defer os.Remove(file)
-	_, err = git(ctx, r.Top, r.committer(ctx), "notes", ref, "add", "--force", "--file="+file, commit)
+	_, err = git(ctx, r.Top, r.committer(ctx), "notes", "--ref="+notesRef(name), "add", "--force", "--file="+file,
+		commit)
 	return err
 }
 

@@ -51,3 +51,31 @@ func TestNotes(t *testing.T) {
 		t.Error(status)
 	}
 }
+
+// A note that cannot be read stays as it is: it is not taken for none.
+func TestUnreadableNoteStays(t *testing.T) {
+	dir, names := history(t, 2)
+	r, scratch := found(t, dir), t.TempDir()
+	add := func(line string) error { return r.AddToNote(ctx, "cg", names[1], []byte(line+"\n"), scratch) }
+	if text, err := r.Note(ctx, "cg", names[1]); err != nil || text != nil {
+		t.Fatalf("%q, %v; want none", text, err)
+	}
+	if err := add("1"); err != nil {
+		t.Fatal(err)
+	}
+	blob := strings.TrimSpace(sh(t, dir, "git notes --ref cg list "+names[1]))
+	before := sh(t, dir, "git rev-parse refs/notes/cg")
+	object := ".git/objects/" + blob[:2] + "/" + blob[2:]
+	sh(t, dir, "mv "+object+" kept")
+	if err := add("2"); err == nil || sh(t, dir, "git rev-parse refs/notes/cg") != before {
+		t.Errorf("%v: the note was written over", err)
+	}
+	sh(t, dir, "mv kept "+object)
+	sh(t, dir, "printf 3 | git hash-object -w --stdin | xargs -I{} git notes --ref cg add -f -C {} "+names[1])
+	if err := add("4"); err != nil {
+		t.Error(err)
+	}
+	if text, err := r.Note(ctx, "cg", names[1]); err != nil || string(text) != "3\n4\n" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
