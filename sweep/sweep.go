@@ -93,16 +93,20 @@ func Range(name, text string) (Parameter, error) {
 		return p, fmt.Errorf("%s %s: the range ends before it begins: name the smaller number first", name, text)
 	case times && (lo <= 0 || step <= 1), !times && step <= 0:
 		return p, wrong
-	case !times && (hi-lo)/step >= MostValues:
+	case !times && (hi-lo)/step >= MostValues, times && math.Log(hi/lo)/math.Log(step) >= MostValues:
 		return p, fmt.Errorf("%s %s: that are more than %d values: use a larger step", name, text, MostValues)
 	}
-	slack := math.Abs(hi) * 1e-9
+	// Rounding must not lose the last value: its error is far below a step.
+	end := hi + step*1e-9
+	if times {
+		end = hi * (1 + 1e-12)
+	}
 	for k := 0; ; k++ {
 		v := lo + float64(k)*step
 		if times {
 			v = lo * math.Pow(step, float64(k))
 		}
-		if v > hi+slack || len(p.Values) > MostValues {
+		if v > end {
 			return p, nil
 		}
 		word := strconv.FormatFloat(v, 'f', decimals, 64)

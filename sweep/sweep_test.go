@@ -19,6 +19,10 @@ func TestRanges(t *testing.T) {
 		{"0..0.3:0.1", "0.0 0.1 0.2 0.3"},
 		{"-1..1", "-1 0 1"},
 		{"5..5", "5"},
+		{"1700000000..1700000003", "1700000000 1700000001 1700000002 1700000003"}, // seconds of a clock
+		{"999999999999990..999999999999999:5", "999999999999990 999999999999995"},
+		{"1..1000000000000000*10", "1 10 100 1000 10000 100000 1000000 10000000 100000000 1000000000 10000000000 " +
+			"100000000000 1000000000000 10000000000000 100000000000000 1000000000000000"},
 	} {
 		p, err := Range("n", c.text)
 		if got := strings.Join(p.Values, " "); err != nil || got != c.want {
@@ -30,6 +34,7 @@ func TestRanges(t *testing.T) {
 		{"1-4", "want a range"}, {"1..", "want a range"}, {"a..b", "want a range"}, {"1..4:0", "want a range"},
 		{"1..4*1", "want a range"}, {"0..4*2", "want a range"}, {"1..Inf", "want a range"}, {"1..NaN", "want a range"},
 		{"1..1e9", "want a range"}, {"0x1..4", "want a range"}, {"1..9000000", "more than 1000000 values"},
+		{"1..2*1.000000000001", "more than 1000000 values"}, {"1..2*1.0000000000000001", "want a range"},
 	} {
 		if p, err := Range("n", c.text); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, %v; want %q", c.text, p, err, c.want)
