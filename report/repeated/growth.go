@@ -119,7 +119,7 @@ func (g *Growth) fit(commands []*Command) bool {
 		if _, is := c.numberOf(g.Parameter); !is {
 			return false
 		}
-		if c.ProgramEnergyJ == nil {
+		if c.ProgramEnergyJ == nil && len(c.costsOf("cpu_s")) > 0 { // one that failed has no runs that count
 			g.Of = "cpu_s"
 		}
 	}

@@ -106,6 +106,18 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
+// A command of which no run counts, such as one that failed, leaves the energies of the others as they are.
+func TestGrowthBesideFailed(t *testing.T) {
+	r := swept(t, nemb.Measured, func(x float64) float64 { return 1e-6 * x * x })
+	c := &r.Commands[3]
+	c.Measurements = nil
+	c.Summarize(false)
+	r.Compare()
+	if g := r.Growth[0]; g.Of != "program_energy_j" || g.Values != 6 || g.Power == nil {
+		t.Errorf("%+v", g)
+	}
+}
+
 // What is not above 0 is said, and a file that somebody wrote by hand is shown.
 func TestGrowthWithoutFit(t *testing.T) {
 	r := swept(t, nemb.Measured, func(x float64) float64 { return x })
