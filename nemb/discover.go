@@ -259,7 +259,8 @@ func (f *Found) take(s Sensor, earlier []Domain, distinct, userNamed bool) {
 	}
 	own := s.Domains()
 	known := func(d Domain) bool {
-		return slices.ContainsFunc(before, func(o Domain) bool { return Covers(o.ID, d.ID) })
+		return slices.ContainsFunc(before, func(o Domain) bool { return Covers(o.ID, d.ID) }) ||
+			slices.ContainsFunc(earlier, func(o Domain) bool { return sameMemory(o, d) })
 	}
 	var adds func(d Domain) bool
 	adds = func(d Domain) bool {
@@ -301,10 +302,16 @@ func (f *Found) take(s Sensor, earlier []Domain, distinct, userNamed bool) {
 	}
 }
 
-// maybe tells whether a domain that a user has named may be one that is known under another name: a GPU may be any,
-// and the memory without a number is all memory.
+// maybe tells whether a domain that a user has named may be one that is known under another name: a GPU may be any.
+// For memory see sameMemory.
 func (d Domain) maybe(known Domain) bool {
-	return d.Kind == KindGPU && known.Kind == KindGPU || d.Kind == "dram" && known.Kind == "dram" && d.ID == d.Kind
+	return d.Kind == KindGPU && known.Kind == KindGPU || sameMemory(d, known)
+}
+
+// sameMemory tells whether two domains of memory may be the same one, because one of them has no number: the memory of
+// a machine with one package is dram, and a sensor that numbers its meters calls it dram-0.
+func sameMemory(a, b Domain) bool {
+	return a.Kind == "dram" && b.Kind == "dram" && (a.ID == "dram" || b.ID == "dram")
 }
 
 // makerOf is the name of a domain without its number: gpu-amd.

@@ -90,6 +90,14 @@ func TestSourcesDecideForThemselves(t *testing.T) {
 			fake(Source{Name: "a", Distinct: true}, "dram-0/dram"),
 			fake(Source{Name: "b", Rank: 1, Distinct: true, UserNamed: true}, "dram/dram"),
 		}, nil, "a=present b=spare"},
+		{"memory with a number is that without one", []Source{
+			fake(Source{Name: "a", Distinct: true}, "dram/dram"),
+			fake(Source{Name: "b", Rank: 1, Distinct: true}, "dram-0/dram"),
+		}, nil, "a=present b=spare"},
+		{"whichever source is first", []Source{
+			fake(Source{Name: "a", Distinct: true}, "dram-0/dram"),
+			fake(Source{Name: "b", Rank: 1, Distinct: true}, "dram/dram"),
+		}, nil, "a=present b=spare"},
 		{"but a memory of its own is not, nor a GPU where none is counted", []Source{
 			fake(Source{Name: "a", Distinct: true}, "dram-0/dram"),
 			fake(Source{Name: "b", Rank: 1, Distinct: true, UserNamed: true}, "dram-1/dram", "gpu0/gpu"),
