@@ -317,8 +317,8 @@ var compilerArgument = pattern.Later(`^((?:-D)?(?:CC|CXX|HOSTCC|HOSTCXX|CMAKE_C_
 
 // compilerCommand is the stand-in for a compiler that is the whole build; any other command stays.
 func (p *project) compilerCommand(command string) (string, error) {
-	if filepath.IsAbs(command) {
-		return p.wrapped(command)
+	if filepath.IsAbs(command) && compilerName().MatchString(filepath.Base(command)) {
+		return p.standInOf(command)
 	}
 	if path := filepath.Join(p.wrapping.Shims, command); compilerName().MatchString(command) {
 		if _, err := os.Stat(path); err == nil {
@@ -329,23 +329,34 @@ func (p *project) compilerCommand(command string) (string, error) {
 }
 
 // wrapped gives a compiler's command with a stand-in where it names the compiler by its whole
-// path.
+// path. Shells and make divide such a command at blanks, and read some other characters as their own: where a
+// stand-in's path would have one, the command stays.
 func (p *project) wrapped(command string) (string, error) {
+	if wholePath().FindString(p.wrapping.Shims) != p.wrapping.Shims {
+		return command, nil
+	}
 	words := strings.Split(command, " ")
 	for i, w := range words {
 		if !filepath.IsAbs(w) || !compilerName().MatchString(filepath.Base(w)) {
 			continue
 		}
-		sum := sha256.Sum256([]byte(w))
-		name := hex.EncodeToString(sum[:4]) + "/" + filepath.Base(w)
-		path, err := p.standIn(name, w)
+		path, err := p.standInOf(w)
 		if err != nil {
 			return "", err
 		}
-		p.named[path] = w
 		words[i] = path
 	}
 	return strings.Join(words, " "), nil
+}
+
+// standInOf writes the stand-in of a compiler that is named by its whole path, and returns its path.
+func (p *project) standInOf(compiler string) (string, error) {
+	sum := sha256.Sum256([]byte(compiler))
+	path, err := p.standIn(hex.EncodeToString(sum[:4])+"/"+filepath.Base(compiler), compiler)
+	if err == nil {
+		p.named[path] = compiler
+	}
+	return path, err
 }
 
 // standIn writes the stand-in of a compiler, and returns its path.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,6 +50,9 @@ func wrap(args []string) (languages.Call, error) {
 		return languages.Call{}, languages.Refuse(2, "a stand-in needs its file and the name of a compiler")
 	}
 	content, err := os.ReadFile(args[0])
+	if errors.Is(err, fs.ErrNotExist) {
+		return orphaned(args)
+	}
 	w := &wrapping{}
 	if err == nil {
 		err = json.Unmarshal(content, w)
@@ -83,6 +87,25 @@ func wrap(args []string) (languages.Call, error) {
 	left, err := w.compile(path, c, plain)
 	w.tell(told{CPU: used()})
 	return left, err
+}
+
+// orphaned runs the compiler of a stand-in whose run has ended. What the build has installed may name the stand-in.
+func orphaned(args []string) (languages.Call, error) {
+	isStandIn := func(folder string) bool { // of the same run: it would come here again
+		content, err := os.ReadFile(filepath.Join(folder, args[1]))
+		return err == nil && bytes.Contains(content, []byte(shellQuoted(args[0])))
+	}
+	if !filepath.IsAbs(args[1]) {
+		folders := slices.DeleteFunc(filepath.SplitList(os.Getenv("PATH")), isStandIn)
+		if err := os.Setenv("PATH", strings.Join(folders, string(os.PathListSeparator))); err != nil {
+			return languages.Call{}, err
+		}
+	}
+	path, err := exec.LookPath(args[1])
+	if err != nil {
+		return languages.Call{}, languages.Refuse(127, "%s: command not found", args[1])
+	}
+	return languages.Call{Exec: append([]string{path}, args[2:]...)}, nil
 }
 
 // used is the processor time of this process, and of those that it has started and that have ended, in seconds.
