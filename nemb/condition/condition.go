@@ -35,7 +35,8 @@ type State struct {
 	// dram (0:1)/long_term for that of the first package. An older cg told no number.
 	PowerCapsW map[string]float64 `json:"power_caps_w"`
 	// CPULimit, MemoryLimitBytes and CPUSet are those of cg's control group and the groups above it (version 2): of
-	// so many processors (cpu.max), of memory (memory.max), and which processors.
+	// so many processors (cpu.max), of memory (memory.max), and which processors. Where no group of version 2 tells
+	// CPUSet, it is that of cg itself (Cpus_allowed_list of /proc/self/status).
 	// LimitsKnown tells that the groups were read: a limit of nil is then none, and else not known.
 	LimitsKnown      bool     `json:"limits_known,omitempty"`
 	CPULimit         *float64 `json:"cpu_limit"`
@@ -215,18 +216,26 @@ func (s *State) group(root nemb.Root) {
 			break
 		}
 	}
+	if s.CPUSet == "" {
+		s.CPUSet = text(root.Proc("self/status"), "Cpus_allowed_list:")
+	}
 }
 
 // field is the number behind a name in a file such as /proc/meminfo.
 func field(file, name string) (int, bool) {
-	text, _ := os.ReadFile(file)
-	for line := range strings.Lines(string(text)) {
+	n, err := strconv.Atoi(text(file, name))
+	return n, err == nil && n >= 0
+}
+
+// text is the word behind a name in such a file, "" where there is none.
+func text(file, name string) string {
+	content, _ := os.ReadFile(file)
+	for line := range strings.Lines(string(content)) {
 		if words := strings.Fields(line); len(words) > 1 && words[0] == name {
-			n, err := strconv.Atoi(words[1])
-			return n, err == nil && n >= 0
+			return words[1]
 		}
 	}
-	return 0, false
+	return ""
 }
 
 // Differs tells in what two states differ that makes energies hard to compare, each as "the governor: powersave and

@@ -102,6 +102,8 @@ func TestRead(t *testing.T) {
 			"-- sys/class/powercap/intel-rapl:0:1/name --\ndram\n-- sys/class/powercap/intel-rapl:0:1/constraint_0_name --\nlong_term\n-- sys/class/powercap/intel-rapl:0:1/constraint_0_power_limit_uw --\n9000000\n" +
 			"-- sys/class/powercap/intel-rapl:1:1/name --\ndram\n-- sys/class/powercap/intel-rapl:1:1/constraint_0_name --\nlong_term\n-- sys/class/powercap/intel-rapl:1:1/constraint_0_power_limit_uw --\n8000000\n",
 			`{"temperature_c":60,"frequency_mhz":null,"governors":[],"throttle_count":null,"power_caps_w":{"dram (0:1)/long_term":9,"dram (1:1)/long_term":8},"cpu_limit":null,"memory_limit_bytes":null,"cpuset":"","virtual_machine":false,"memory_available_bytes":null,"load_1m":null}`},
+		{"control groups of version 1", "-- proc/self/cgroup --\n3:cpuset:/ci\n-- proc/self/status --\nName:\tcg\nCpus_allowed:\tf\nCpus_allowed_list:\t0-2,7\n",
+			`{"temperature_c":null,"frequency_mhz":null,"governors":[],"throttle_count":null,"power_caps_w":{},"cpu_limit":null,"memory_limit_bytes":null,"cpuset":"0-2,7","virtual_machine":false,"memory_available_bytes":null,"load_1m":null}`},
 		{"rubbish", "-- sys/class/hwmon/hwmon0/name --\nk10temp\n-- sys/class/hwmon/hwmon0/temp1_input --\nhot\n-- sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count --\n?\n" +
 			"-- sys/fs/cgroup/cpu.max --\n1 0\n-- proc/self/cgroup --\n0::/../x\n-- proc/meminfo --\nMemAvailable: x\n-- proc/loadavg --\nNaN\n",
 			`{"temperature_c":null,"frequency_mhz":null,"governors":[],"throttle_count":null,"power_caps_w":{},"cpu_limit":null,"memory_limit_bytes":null,"cpuset":"","virtual_machine":false,"memory_available_bytes":null,"load_1m":null}`},

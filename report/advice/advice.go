@@ -33,7 +33,7 @@ const (
 	Background   Kind = "background"    // threads of the language's implementation, such as garbage collection
 	OneProcessor Kind = "one-processor" // one was busy while others idled
 	SmallIO      Kind = "small-io"      // many system calls that moved few bytes each
-	GrowingCalls Kind = "growing-calls" // each call of a function took more than the one before
+	GrowingCalls Kind = "growing-calls" // calls of a function tended to take longer than those before
 )
 
 // Kinds are all there are.
@@ -240,13 +240,28 @@ func (l *look) background() {
 	}
 }
 
-// processors are how many the program may use, 0 where that is not known.
+// processors are how many the program may use, 0 where that is not known: the least of the processors of cg's group or
+// its own, and of the limit of processor time.
 func (l *look) processors() int {
 	if l.MachineState == nil {
 		return 0
 	}
 	n := 0
-	for part := range strings.SplitSeq(l.MachineState.Before.CPUSet, ",") {
+	least := func(m int) {
+		if m > 0 && (n == 0 || m < n) {
+			n = m
+		}
+	}
+	least(listed(l.MachineState.Before.CPUSet))
+	if limit := l.MachineState.Before.CPULimit; limit != nil {
+		least(int(math.Ceil(*limit)))
+	}
+	return n
+}
+
+// listed is how many processors a list such as 0-3,6 has.
+func listed(list string) (n int) {
+	for part := range strings.SplitSeq(list, ",") {
 		from, to, is := strings.Cut(strings.TrimSpace(part), "-")
 		a, err := strconv.Atoi(from)
 		if err != nil {
@@ -260,9 +275,6 @@ func (l *look) processors() int {
 		}
 		n += max(0, b-a+1)
 	}
-	if limit := l.MachineState.Before.CPULimit; limit != nil {
-		n = min(n, int(*limit))
-	}
 	return n
 }
 
@@ -271,7 +283,7 @@ func (l *look) oneProcessor() {
 	n := l.processors()
 	switch {
 	case n == 0:
-		l.unseen(OneProcessor, "the run does not tell how many processors the program could use")
+		l.unseen(OneProcessor, "not checked: the report does not say how many processors the program could use")
 		return
 	case n == 1:
 		return
@@ -329,12 +341,12 @@ func (l *look) smallIO() {
 	l.add(Finding{Kind: SmallIO, Seen: fmt.Sprintf("%s reads and %s writes moved %s bytes each in the mean; the "+
 		"kernel had %s of the processor time", figures.Count(io.Reads), figures.Count(io.Writes),
 		figures.Count(bytes/calls), figures.Percent(&percent)),
-		Bounds: "none where the kernel's time was for something else than these calls; all of it where it was for " +
-			"them"},
+		Bounds: "in the kernel alone: none where its time was for something else than these calls; all of it where " +
+			"it was for them. The program's own time around the calls comes on top"},
 		e, 0, hi)
 }
 
-// growingCalls finds functions each of whose calls took longer than the one before.
+// growingCalls finds functions whose calls tended to take longer than those before.
 func (l *look) growingCalls() {
 	if len(l.LongCalls) == 0 {
 		l.unseen(GrowingCalls, "no call was long enough to be told by itself")
@@ -370,14 +382,15 @@ func (l *look) growingCalls() {
 			least, most = a.Float()/f.InclusiveTimeS, b.Float()/f.InclusiveTimeS
 		}
 		// What all calls took more than the first would have: slope (0 + 1 + ... + n-1).
-		steps := n * (n - 1) / 2
+		// A line that begins below 0 would have more than they took.
+		more := func(slope float64) float64 { return min(f.InclusiveTimeS, slope*n*(n-1)/2) }
 		first := stat.Mean(seconds, nil) - slope*(n-1)/2
-		l.add(Finding{Kind: GrowingCalls, Function: l.place(i), Seen: fmt.Sprintf("each of %d calls of %s took longer "+
-			"than the one before: from %s to %s, by a line through all", len(seconds), f.Name,
+		l.add(Finding{Kind: GrowingCalls, Function: l.place(i), Seen: fmt.Sprintf("the %d calls of %s tended "+
+			"to take longer: from %s to %s, by a line through all", len(seconds), f.Name,
 			figures.Seconds(max(0, first)), figures.Seconds(first+slope*(n-1))),
 			Bounds: "what all calls took more than the first, by the 95 % interval of the line and of the function's " +
-				"energy"},
-			power*slope*steps, least*lo*steps, most*hi*steps)
+				"energy, and no more than all that the function used"},
+			power*more(slope), least*more(lo), most*more(hi))
 	}
 }
 

@@ -58,6 +58,7 @@ func TestFindings(t *testing.T) {
 		lo, hi  float64
 		energy  float64
 		seen    []string
+		bounds  string
 		unheard bool // there is no such finding
 	}{
 		{name: "it waits", kind: advice.Waiting, at: "poll", energy: 80, hi: 88, seen: []string{"for 4.00 s of 10.00 s", "used 80.0 J (20.0 W)",
@@ -97,8 +98,20 @@ func TestFindings(t *testing.T) {
 			r.MachineState.Before.CPUSet = "3"
 			return r
 		}},
+		{name: "one of what a limit leaves", kind: advice.OneProcessor, energy: 100, hi: 55, make: func() *report.Run {
+			r := run(t, func(int) float64 { return 1 })
+			limit := 1.5
+			r.MachineState.Before.CPULimit = &limit
+			return r
+		}},
+		{name: "a limit below one", kind: advice.OneProcessor, unheard: true, make: func() *report.Run {
+			r := run(t, func(int) float64 { return 1 })
+			limit := 0.9
+			r.MachineState.Before.CPUSet, r.MachineState.Before.CPULimit = "", &limit
+			return r
+		}},
 		{name: "small pieces", kind: advice.SmallIO, energy: 45, hi: 49.5, seen: []string{"10 000 reads and 30 000 writes moved 2 bytes each",
-			"the kernel had 50.0 %"}, make: func() *report.Run {
+			"the kernel had 50.0 %"}, bounds: "in the kernel alone", make: func() *report.Run {
 			r := run(t, all)
 			r.Process.UserS, r.Process.SystemS = 5, 5
 			r.Process.IO = &report.IO{Reads: 10_000, Writes: 30_000, ReadBytes: 50_000, WrittenBytes: 50_000}
@@ -125,7 +138,8 @@ func TestFindings(t *testing.T) {
 			if f.Function != nil {
 				at = f.Function.Name
 			}
-			if at != c.at || f.EnergyJ != *joules(c.energy) || f.SavesLoJ != *joules(c.lo) || f.SavesHiJ != *joules(c.hi) || f.Bounds == "" {
+			if at != c.at || f.EnergyJ != *joules(c.energy) || f.SavesLoJ != *joules(c.lo) || f.SavesHiJ != *joules(c.hi) || f.Bounds == "" ||
+				!strings.Contains(f.Bounds, c.bounds) {
 				t.Errorf("%s: %+v", c.name, f)
 			}
 			for _, want := range c.seen {
@@ -163,8 +177,26 @@ func TestGrowingCalls(t *testing.T) {
 	}
 	// 780 steps of 10 ms at 10 W.
 	if f := d.Findings[0]; math.Abs(f.EnergyJ.Float()-78) > 2 || f.SavesLoJ.Float() > 78 || f.SavesLoJ.Float() < 65 || f.SavesHiJ.Float() < 78 ||
-		f.SavesHiJ.Float() > 90 || f.Function.Line != 3 || !strings.Contains(f.Seen, "each of 40 calls of append took longer") {
+		f.SavesHiJ.Float() > 90 || f.Function.Line != 3 || !strings.Contains(f.Seen, "the 40 calls of append tended to take longer: from") {
 		t.Errorf("%+v", f)
+	}
+	// A line that begins far below 0: no more than all that the function used.
+	late := growing(t, 40, 0, 0, 1)
+	total := 0.0
+	for i := range late.LongCalls {
+		c := &late.LongCalls[i]
+		took := int64(1e6 * math.Pow(1.3, float64(i)))
+		c.EndedAtMonoNs, total = c.StartedAtMonoNs+took, total+float64(took)*1e-9
+	}
+	f := &late.Functions[0]
+	f.InclusiveTimeS = total
+	f.InclusiveEnergyJ, f.InclusiveEnergyLoJ, f.InclusiveEnergyHiJ = joules(10*total), joules(9*total), joules(11*total)
+	d, err = advice.Of(late, "1")
+	if err != nil || len(d.Findings) == 0 {
+		t.Fatalf("%v: %+v", err, d)
+	}
+	if g := d.Findings[0]; g.EnergyJ > *f.InclusiveEnergyJ || g.SavesLoJ > *f.InclusiveEnergyLoJ || g.SavesHiJ > *f.InclusiveEnergyHiJ {
+		t.Errorf("more than %v J in [%v, %v]: %+v", f.InclusiveEnergyJ.Float(), f.InclusiveEnergyLoJ.Float(), f.InclusiveEnergyHiJ.Float(), g)
 	}
 	few := growing(t, 40, 0.01, 0.002, 1)
 	few.Functions[0].Calls = 100 // most were too short to be told
@@ -194,7 +226,7 @@ func TestUnseen(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := fmt.Sprint(d.Unseen)
-	for _, want := range []string{"{waiting the run has no samples", "{one-processor the run does not tell", "{small-io ", "{growing-calls "} {
+	for _, want := range []string{"{waiting the run has no samples", "{one-processor not checked: the report does not say how many", "{small-io ", "{growing-calls "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
 		}
