@@ -126,7 +126,7 @@ func putBisection(c *cli.Context, out *output, r *bisection.Result) error {
 		return fail(statusSelf, "--output: %w", err)
 	}
 	if jsonOnStdout(c) {
-		_, err = os.Stdout.Write(b)
+		err = put("%s", shown.Safe(b))
 	} else if reportsTo(c.String("output")) {
 		var laid shown.Safe
 		if laid, err = text(r, os.Stdout, false); err == nil {

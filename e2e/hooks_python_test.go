@@ -132,7 +132,7 @@ func TestJouleit(t *testing.T) {
 	t.Parallel()
 	for _, interpreter := range sessionPythons(t) {
 		said, _ := inPython(t, interpreter, joulesOfStatements)
-		says(t, said, " mJ [", " per loop, measured (mean of 3 runs of 5 loops; ", "its error")
+		says(t, said, "J [", " per loop, measured (mean of 3 runs of 5 loops; ", "its error")
 		if strings.Count(said, "refused jouleit: ") != 3 || strings.Contains(said, "taken") {
 			t.Errorf("%s: %s", interpreter, said)
 		}

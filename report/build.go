@@ -48,10 +48,12 @@ type energies struct {
 
 func (e energies) known() bool { return e.kind != nemb.Unavailable }
 
-// divided tells whether some of the energy is that of somebody: it follows the processors, or
-// a GPU's driver tells who used it.
+// divided tells whether the program's part of the energy is known: some follows the processors, or the driver of
+// a GPU tells who used it. That the program held no context on a GPU says nothing of what it used elsewhere.
 func (e energies) divided() bool {
-	return e.byFunction() || e.known() && slices.ContainsFunc(e.result.GPUs, isDivided)
+	return e.byFunction() || e.known() && slices.ContainsFunc(e.result.GPUs, func(g *gpus.Division) bool {
+		return isDivided(g) && g.Method != gpus.Unattributed
+	})
 }
 
 // isDivided tells whether the program's part of the energy of a GPU is known: none of it, where it held no context.
