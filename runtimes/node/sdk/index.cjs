@@ -6,6 +6,7 @@
 const { AsyncLocalStorage } = require('node:async_hooks');
 const fs = require('node:fs');
 const path = require('node:path');
+const { isPromise } = require('node:util').types;
 const { isMainThread, threadId } = require('node:worker_threads');
 const { Connection, findCg, READY_MS, STOP_MS, EXIT_MS } = require('./connection.cjs');
 const servers = require('./servers.cjs');
@@ -221,9 +222,7 @@ class Session {
   }
 
   #atExit = () => {
-    if (!this.tell('stop')) return;
-    const answer = this.#connection.hearNow(EXIT_MS);
-    if (answer !== 'closed' && answer !== 'failed') say('cg did not say yet that it wrote ' + this.#file);
+    if (this.#connection && !this.#connection.stopNow(EXIT_MS)) say('cg did not say yet that it wrote ' + this.#file);
   };
 
   #over() {
@@ -303,7 +302,8 @@ function during(task, call) {
     task.endAll();
     throw e;
   }
-  if (result && typeof result.then === 'function') {
+  // What only has a method then may begin its work by it, as the queries of databases do, so it is left alone.
+  if (isPromise(result)) {
     return result.then(
       (value) => {
         task.endAll();
@@ -320,12 +320,16 @@ function during(task, call) {
 }
 
 const NO_CALL = /Generator/; // of the names of kinds of functions
+const CLASS = /^class\s*[^\s(]/; // of the text of a function
 
 /** A function each of whose calls is a task of the session that is active then. */
 function wrapped(name, f) {
   if (typeof f !== 'function') throw new TypeError('codegreen: task: give it a name or a function');
   if (NO_CALL.test(Object.prototype.toString.call(f))) {
     throw new TypeError(`codegreen: task: ${f.name} is a generator, whose call does nothing: make a task of what uses it`);
+  }
+  if (CLASS.test(Function.prototype.toString.call(f))) {
+    throw new TypeError(`codegreen: task: ${f.name || 'this'} is a class: make tasks of its methods`);
   }
   const { [f.name]: made } = {
     [f.name](...args) {

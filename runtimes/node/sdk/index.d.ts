@@ -41,6 +41,8 @@ export interface Task {
   count(n: number | bigint, unit?: string): void;
   /** Of a task that is over, before the session's end. */
   energy(): Promise<Energy>;
+  /** endAll(), at the end of a scope (using). */
+  [Symbol.dispose](): void;
 }
 
 export class Session {
@@ -51,18 +53,33 @@ export class Session {
   start(): this;
   /** Begins a task inside that of this chain of calls, or inside parent. */
   startTask(name: string, options?: { parent?: Task }): Task;
-  /** Calls f as a task, which ends with it; gives what it gives. */
+  /** Calls f as a task, which ends when f returns or throws, or when its Promise is settled; gives what f gives. */
   task<T>(name: string, f: (task: Task) => T): T;
   /** Calls f inside a task, which it does not end. */
   run<T, A extends unknown[]>(task: Task, f: (...args: A) => T, ...args: A): T;
   /** Ends the session; gives the content of its file, where it is JSON. */
   stop(): Promise<Record<string, unknown> | undefined>;
+  /** stop(), at the end of a scope (await using). */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+declare global {
+  interface SymbolConstructor { // for libraries of types that do not have them
+    readonly dispose: unique symbol;
+    readonly asyncDispose: unique symbol;
+  }
 }
 
 type AnyFunction = (this: any, ...args: any[]) => any;
 
+interface MakesTasks {
+  <F extends AnyFunction>(f: F): F;
+  <F extends AnyFunction>(value: F, context: object): F;
+  (target: object, key: string | symbol, descriptor: PropertyDescriptor): any;
+}
+
 /** Makes each call of a function a task; also a decorator of methods. */
-export function task(name: string): <F>(target: F, ...context: any[]) => any;
+export function task(name: string): MakesTasks;
 export function task<F extends AnyFunction>(f: F): F;
 export function task(target: object, key: string | symbol, descriptor?: PropertyDescriptor): any;
 export function task<F extends AnyFunction>(value: F, context: object): F;
