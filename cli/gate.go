@@ -76,7 +76,7 @@ func gateFlags() []cli.Flag {
 		&cli.StringFlag{Name: "threshold",
 			Usage: "the smallest change that matters, in `PERCENT`; default: 5, of instructions 0.5"},
 		&cli.IntFlag{Name: "max-pairs", Value: 30, Usage: "stop after `N` pairs"},
-		&cli.StringFlag{Name: "max-time", Usage: "stop after `TIME` (seconds, or such as 10m)"},
+		&cli.StringFlag{Name: "max-time", Usage: "stop each check after `TIME` (seconds, or such as 10m)"},
 		&cli.IntFlag{Name: "warmup", Aliases: []string{"w"}, Value: 3,
 			Usage: "run each side `N` times before, to warm up and to see how they spread"},
 		&cli.StringFlag{Name: "batch", Value: "1",
@@ -317,10 +317,10 @@ func checkOptions(c *cli.Context, base, head string) (*check, error) {
 	if strings.HasSuffix(k.base, ".json") {
 		b, err := os.ReadFile(k.base)
 		if err != nil {
-			return nil, fail(statusUsage, "--base: %w", err)
+			return nil, fail(statusUsage, "%s: %w", sideFlags(c)[gate.Base], err)
 		}
 		if k.stored, err = verdict.Read(b); err != nil {
-			return nil, fail(statusUsage, "--base: %s: %w", k.base, err)
+			return nil, fail(statusUsage, "%s: %s: %w", sideFlags(c)[gate.Base], k.base, err)
 		}
 	} else if k.different {
 		return nil, fail(statusUsage, "--allow-different is for --base FILE.json")
@@ -412,7 +412,7 @@ func (k *check) sides(ctx context.Context, home string) error {
 	var revs [2]gate.Revision
 	if both {
 		if revs[gate.Base], err = repository.Resolve(ctx, k.base); err != nil {
-			return fail(statusUsage, "--base: %w", err)
+			return fail(statusUsage, "%s: %w", sideFlags(k.context)[gate.Base], err)
 		}
 	}
 	if k.head == "" {
@@ -421,7 +421,7 @@ func (k *check) sides(ctx context.Context, home string) error {
 		revs[gate.Head], err = repository.Resolve(ctx, k.head)
 	}
 	if err != nil {
-		return fail(statusUsage, "--head: %w", err)
+		return fail(statusUsage, "%s: %w", sideFlags(k.context)[gate.Head], err)
 	}
 	k.repository = repository
 	for _, side := range []gate.Side{gate.Base, gate.Head} {

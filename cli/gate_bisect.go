@@ -48,12 +48,13 @@ All of it runs in worktrees that are removed at the end. Your files, your index,
 and a git bisect of your own that is under way stay as they are.
 
 All checks share the limit of 5 % for false regressions, so each needs more pairs
-than a check of cg gate.
+than a check of cg gate. The limit holds in a history without merges where no
+commit is skipped. --max-time is the limit of each check.
 
 Exit status: 0 the commit is found; 1 --bad does not cost more than --good; 3 it can
-be one of several commits, or nothing could be told; 2 usage; 125 the build or CMD
-failed in --good or --bad; 126, 127 CMD cannot be run, or is not found; 128+n
-signal n ended cg.`,
+be one of several commits, or nothing could be told; 2 usage; 124 CMD took longer
+than --timeout in --good or --bad; 125 the build or CMD failed there; 126, 127 CMD
+cannot be run, or is not found; 128+n signal n ended cg.`,
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "good", Usage: "the revision that costs what it should (`REV`)"},
 			&cli.StringFlag{Name: "bad", Value: "HEAD", Usage: "the revision that costs more (`REV`)"},
@@ -65,11 +66,20 @@ signal n ended cg.`,
 	}
 }
 
+// sideFlags are the flags that name the revisions of a check, by their side.
+func sideFlags(c *cli.Context) [2]string {
+	if c.Command.Name == "bisect" {
+		return [2]string{"--good", "--bad"}
+	}
+	return [2]string{"--base", "--head"}
+}
+
 func runGateBisect(c *cli.Context) (err error) {
 	good, bad, attempts := c.String("good"), c.String("bad"), c.Int("attempts")
 	switch {
 	case good == "":
-		return fail(statusUsage, "no revision that costs what it should: cg gate bisect --good REV -- CMD [ARGS...]")
+		return fail(statusUsage, "--good is missing: name a revision that costs what it should: cg gate bisect "+
+			"--good REV -- CMD [ARGS...]")
 	case attempts < 1 || attempts > mostAttempts:
 		return fail(statusUsage, "--attempts: %d is no number of checks: use 1 to %d", attempts, mostAttempts)
 	}

@@ -323,9 +323,17 @@ func (k *check) ended(ctx context.Context, side gate.Side, run *report.Run) erro
 		}
 	}
 	for _, w := range warnings {
-		if !slices.ContainsFunc(k.warnings, func(o report.Warning) bool { return o.Slug == w.Slug }) {
+		if k.concerns(w) && !slices.ContainsFunc(k.warnings, func(o report.Warning) bool { return o.Slug == w.Slug }) {
 			k.warnings = append(k.warnings, w)
 		}
 	}
 	return nil
+}
+
+// concerns tells whether a warning of a run is about what is judged: two are about energies alone.
+func (k *check) concerns(w report.Warning) bool {
+	if len(k.plan.Budgets) > 0 || k.plan.Metric != gate.CPUTime && k.plan.Metric != gate.Instructions {
+		return true
+	}
+	return w.Slug != "estimated" && w.Slug != "noise"
 }

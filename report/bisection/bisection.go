@@ -132,8 +132,8 @@ func (r *Result) Facts() [][2]string {
 			s.Bad.Name, s.Bad.Commit, s.Commits)},
 		{"metric", fmt.Sprintf("%s, by %s; the smallest change that matters is %s", s.Metric, s.Counter,
 			figures.Change(s.Threshold))},
-		{"alpha", fmt.Sprintf("a check calls a commit bad that does not cost more in %.2g %% of cases at most, all "+
-			"checks together in %.3g %%", 100*s.CheckAlpha, 100*s.Alpha)},
+		{"false alarms", fmt.Sprintf("a check wrongly calls a commit bad in at most %.2g %% of cases, all checks "+
+			"together in at most %.3g %%", 100*s.CheckAlpha, 100*s.Alpha)},
 	}
 }
 

@@ -48,7 +48,8 @@ func TestResults(t *testing.T) {
 	}{
 		{search(t, &first, []gate.Revision{}, bad, failed, trial('5', statistics.Regression, 0.21), trial('3', statistics.Pass, 0.001)), 0,
 			[]string{"the first commit that costs more is 5555555555 change 5", "4444444444: the build failed: status 2\n",
-				"9999999999 change 9     18  +20.0 %  [+19.0 %, +21.0 %]   bad", "./bench 'a b'"}},
+				"9999999999 change 9     18  +20.0 %  [+19.0 %, +21.0 %]   bad", "./bench 'a b'",
+				"false alarms: a check wrongly calls a commit bad in at most 0.42 %"}},
 		{search(t, nil, []gate.Revision{commit('6'), commit('7')}, bad, unclear), 3,
 			[]string{"is one of 2, which could not be told apart", "  6666666666 change 6\n  7777777777 change 7\n",
 				"6666666666: inconclusive in 2 checks, the last of 18 pairs"}},
