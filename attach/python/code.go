@@ -2,6 +2,7 @@ package python
 
 import (
 	"encoding/binary"
+	"slices"
 	"unicode/utf8"
 
 	"cg/checkpoint"
@@ -10,14 +11,29 @@ import (
 // code is a code object that was read. It may be freed, and another come to lie where it was, so
 // its fields are compared each time.
 type code struct {
-	site     checkpoint.SiteID
-	filename uint64 // addresses of the texts
-	name     uint64
-	line     uint32
+	site  checkpoint.SiteID
+	names [3]textID // of filename, name and qualname
+	line  uint32
 }
 
-// longestText is more characters than a name of a function or a file has.
-const longestText = 1 << 12
+// textID tells a str from another that came to lie where it was: its address, and its hash, or -1
+// where none was made of it so far.
+type textID struct{ at, hash uint64 }
+
+// textID reads a field that is a str.
+func (p *Process) textID(field uint64) (id textID, err error) {
+	if id.at, err = p.memory.word(field); err == nil {
+		id.hash, err = p.memory.word(id.at + p.runtime.layout.text.length + 8)
+	}
+	return id, err
+}
+
+// longestText is how many characters of a name or a file are kept: few have as many. What claims to
+// have more than mostText is no text.
+const (
+	longestText = 1 << 12
+	mostText    = 1 << 26
+)
 
 // siteOf is the site of the code object at an address, which must be one.
 func (p *Process) siteOf(at uint64) (checkpoint.SiteID, error) {
@@ -29,13 +45,14 @@ func (p *Process) siteOf(at uint64) (checkpoint.SiteID, error) {
 	if kind != p.runtime.codeType {
 		return 0, errAbsent
 	}
-	filename, err := p.memory.word(at + l.code.filename)
-	if err != nil {
-		return 0, err
-	}
-	name, err := p.memory.word(at + l.code.name)
-	if err != nil {
-		return 0, err
+	var names [3]textID
+	for i, field := range []uint64{l.code.filename, l.code.name, l.code.qualname} {
+		if field == 0 { // no qualified names before 3.11
+			continue
+		}
+		if names[i], err = p.textID(at + field); err != nil {
+			return 0, err
+		}
 	}
 	b, err := p.memory.bytes(at+l.code.line, 4)
 	if err != nil {
@@ -43,29 +60,22 @@ func (p *Process) siteOf(at uint64) (checkpoint.SiteID, error) {
 	}
 	line := binary.LittleEndian.Uint32(b)
 	c := p.codes[at]
-	if c != nil && c.filename == filename && c.name == name && c.line == line {
+	if c != nil && c.names == names && c.line == line {
 		return c.site, nil
 	}
 	f := Function{Line: int(line)}
-	if f.File, err = p.text(filename); err != nil {
-		return 0, err
-	}
-	if f.Name, err = p.text(name); err != nil {
-		return 0, err
-	}
-	if l.code.qualname != 0 {
-		qualname, err := p.memory.word(at + l.code.qualname)
-		if err != nil {
-			return 0, err
+	for i, to := range []*string{&f.File, &f.Name, &f.Qualname} {
+		if names[i].at == 0 {
+			continue
 		}
-		if f.Qualname, err = p.text(qualname); err != nil {
+		if *to, err = p.text(names[i].at); err != nil {
 			return 0, err
 		}
 	}
 	if len(p.codes) >= mostCodes { // of a program that makes code all the time
 		clear(p.codes)
 	}
-	p.codes[at] = &code{site: p.site(f), filename: filename, name: name, line: line}
+	p.codes[at] = &code{site: p.site(f), names: names, line: line}
 	return p.codes[at].site, nil
 }
 
@@ -75,25 +85,28 @@ const mostCodes = 1 << 16
 // text reads a str (Include/cpython/unicodeobject.h): one that is compact, as names are.
 func (p *Process) text(at uint64) (string, error) {
 	l := &p.runtime.layout.text
-	head, err := p.memory.bytes(at, int(max(l.ascii, l.state+4)))
+	head, err := p.memory.bytes(at, int(max(l.length+8, l.state+4)))
 	if err != nil {
 		return "", err
 	}
 	length := binary.LittleEndian.Uint64(head[l.length:])
 	state := binary.LittleEndian.Uint32(head[l.state:])
 	kind, compact, ascii := state>>2&7, state>>5&1 == 1, state>>6&1 == 1
-	if length > longestText || !compact || kind != 1 && kind != 2 && kind != 4 {
+	if length > mostText || !compact || kind != 1 && kind != 2 && kind != 4 {
 		return "", errAbsent
 	}
 	from := l.wide
 	if ascii {
 		from = l.ascii
 	}
-	b, err := p.memory.bytes(at+from, int(length)*int(kind))
+	b, err := p.memory.bytes(at+from, int(min(length, longestText))*int(kind))
 	if err != nil {
 		return "", err
 	}
 	if ascii {
+		if kind != 1 || slices.ContainsFunc(b, func(c byte) bool { return c >= utf8.RuneSelf }) {
+			return "", errAbsent
+		}
 		return string(b), nil
 	}
 	var out []byte

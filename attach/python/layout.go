@@ -106,6 +106,15 @@ const (
 	debugWords       = 73
 )
 
+// words are those that are offsets, and mostOffset is more than one of a field is.
+var words = []int{
+	wordInterpreters, wordNext, wordThreads, wordThreadNext, wordThreadFrame, wordThreadID, wordNative, wordPrevious,
+	wordExecutable, wordOwner, wordFilename, wordName, wordQualname, wordLine, wordType, wordTextState, wordTextLength,
+	wordTextASCII,
+}
+
+const mostOffset = 1 << 16
+
 // wideExtra is what a text with other characters than ASCII has before them beside what one of
 // ASCII has (PyCompactUnicodeObject: utf8_length and utf8).
 const wideExtra = 16
@@ -129,9 +138,8 @@ func debugLayout(text []byte) (l layout, err error) {
 	l.objectType = word(wordType)
 	l.text.length, l.text.state, l.text.ascii = word(wordTextLength), word(wordTextState), word(wordTextASCII)
 	l.text.wide = l.text.ascii + wideExtra
-	for _, v := range []uint64{l.interpreters, l.interpreter.next, l.interpreter.threads, l.thread.frame, l.code.line,
-		l.text.ascii} {
-		if v > 1<<20 {
+	for _, i := range words {
+		if v := word(i); v >= mostOffset {
 			return l, fmt.Errorf("it holds an offset of %d bytes", v)
 		}
 	}

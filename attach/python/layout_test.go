@@ -89,13 +89,19 @@ func TestForeignDescriptions(t *testing.T) {
 		t.Error(err)
 	}
 	for name, change := range map[string]func([]byte) []byte{
-		"short":   func(b []byte) []byte { return b[:100] },
-		"cookie":  func(b []byte) []byte { b[0] = 'X'; return b },
-		"3.14":    func(b []byte) []byte { b[8*wordVersion+2] = 14; return b },
-		"offsets": func(b []byte) []byte { b[8*wordThreads+3] = 1; return b },
+		"short":  func(b []byte) []byte { return b[:100] },
+		"cookie": func(b []byte) []byte { b[0] = 'X'; return b },
+		"3.14":   func(b []byte) []byte { b[8*wordVersion+2] = 14; return b },
 	} {
 		if _, err := debugLayout(change(bytes.Clone(good))); err == nil {
 			t.Errorf("%s: no error", name)
+		}
+	}
+	for _, i := range words {
+		b := bytes.Clone(good)
+		b[8*i+2] = 1
+		if _, err := debugLayout(b); err == nil {
+			t.Errorf("word %d: no error of an offset of 65536", i)
 		}
 	}
 }

@@ -16,6 +16,9 @@ const pageSize = 4096
 // mostPages is how many pages one call of the system reads (IOV_MAX of Linux).
 const mostPages = 1024
 
+// mostBytes is more than is read of one object.
+const mostBytes = 1 << 20
+
 // errAbsent is of an address that the process has not, or that an object was at.
 var errAbsent = errors.New("no such memory")
 
@@ -111,7 +114,7 @@ func (m *memory) buffer() *page {
 
 // bytes is what stands at an address. The slice is valid until forget.
 func (m *memory) bytes(at uint64, n int) ([]byte, error) {
-	if at < pageSize || at > 1<<62 || n < 0 {
+	if at < pageSize || at > 1<<62 || n < 0 || n > mostBytes {
 		return nil, errAbsent
 	}
 	first, err := m.at(at &^ (pageSize - 1))

@@ -2,11 +2,13 @@ package python
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"cg/checkpoint"
 	"cg/pattern"
@@ -173,13 +175,26 @@ func (n *Names) definition(file string, f Function) (qualname string, line int) 
 		return n.around(file, f)
 	}
 	lines := n.text(file)
-	def := regexp.MustCompile(`^\s*(?:async\s+)?(?:def|class)\s+` + regexp.QuoteMeta(f.Name) + `\b`)
 	for at := f.Line; at >= 1 && at <= len(lines) && at < f.Line+mostDecorators; at++ {
-		if def.MatchString(lines[at-1]) {
+		if defines(lines[at-1], f.Name) {
 			return n.enclosing(lines, at) + f.Name, at
 		}
 	}
 	return "", 0
+}
+
+// defines tells whether a line begins the definition of a function or a class.
+func defines(line, name string) bool {
+	words := strings.Fields(line)
+	if len(words) > 0 && words[0] == "async" {
+		words = words[1:]
+	}
+	if len(words) < 2 || words[0] != "def" && words[0] != "class" {
+		return false
+	}
+	rest, ok := strings.CutPrefix(words[1], name)
+	next, _ := utf8.DecodeRuneInString(rest)
+	return ok && (rest == "" || next != '_' && !unicode.IsLetter(next) && !unicode.IsDigit(next))
 }
 
 // mostDecorators is how many lines decorators are expected to have.
@@ -246,9 +261,12 @@ func (n *Names) text(file string) []string {
 	var lines []string
 	if path.IsAbs(file) {
 		name := fmt.Sprintf("/proc/%d/root%s", n.pid, file)
-		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && info.Size() < longestFile {
-			b, _ := os.ReadFile(name)
-			lines = strings.Split(withoutTexts(string(b)), "\n")
+		if f, _, err := openFile(name); err == nil {
+			b, err := io.ReadAll(io.LimitReader(f, longestFile+1))
+			f.Close()
+			if err == nil && len(b) <= longestFile {
+				lines = strings.Split(withoutTexts(string(b)), "\n")
+			}
 		}
 	}
 	n.lines[file] = lines

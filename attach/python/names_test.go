@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"cg/checkpoint"
 )
 
@@ -54,6 +56,41 @@ def within():
 async def serve():
     pass
 `
+
+// A definition is found by its whole name, whatever bytes the name has.
+func TestDefines(t *testing.T) {
+	for _, c := range []struct {
+		line, name string
+		want       bool
+	}{
+		{"  def sell(n):", "sell", true},
+		{"async\tdef sell (n):", "sell", true},
+		{"class größe:", "größe", true},
+		{"def größen():", "größe", false},
+		{"def sell_all():", "sell", false},
+		{"defsell():", "sell", false},
+		{"def", "sell", false},
+		{"def a():", "\xff\xfe(", false},
+	} {
+		if got := defines(c.line, c.name); got != c.want {
+			t.Errorf("%q, %q: %v", c.line, c.name, got)
+		}
+	}
+}
+
+// A file of the program that is none does not hold cg up.
+func TestFIFO(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "libpython3.12.so")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if lines := NamesOf(os.Getpid()).text(fifo); len(lines) != 0 {
+		t.Error(lines)
+	}
+	if _, _, err := openFile(fifo); err == nil {
+		t.Error("a FIFO was opened as an interpreter")
+	}
+}
 
 // An interpreter before 3.11 tells no qualified names: they come from the source.
 func TestQualifiedNames(t *testing.T) {

@@ -6,11 +6,14 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+
+	"golang.org/x/sys/unix"
 
 	"cg/pattern"
 )
@@ -40,7 +43,7 @@ type image struct {
 func images(pid int) ([]image, error) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
-		return nil, err
+		return nil, denied(pid, err)
 	}
 	defer f.Close()
 	exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
@@ -91,16 +94,37 @@ type fileID struct {
 	size, time int64
 }
 
+// largestImage is more bytes than a file with an interpreter has.
+const largestImage = 512 << 20
+
+// openFile opens a file that a process names, which may be any: a FIFO must not hold cg up, and one
+// without end not fill its memory.
+func openFile(name string) (*os.File, os.FileInfo, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > largestImage) {
+		err = fmt.Errorf("%s is no file of at most %d MiB", name, largestImage>>20)
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
 // symbolsOf reads a file of a process.
 func symbolsOf(pid int, path string) (symbols, error) {
 	file := fmt.Sprintf("/proc/%d/root%s", pid, path)
-	info, err := os.Stat(file)
+	f, info, err := openFile(file)
 	if err != nil { // deleted since, perhaps
-		file = fmt.Sprintf("/proc/%d/exe", pid)
-		if info, err = os.Stat(file); err != nil {
+		if f, info, err = openFile(fmt.Sprintf("/proc/%d/exe", pid)); err != nil {
 			return symbols{}, err
 		}
 	}
+	defer f.Close()
 	id := fileID{path, info.Size(), info.ModTime().UnixNano()}
 	if s, ok := known.Load(id); ok {
 		if s.(symbols).state == 0 {
@@ -108,14 +132,14 @@ func symbolsOf(pid int, path string) (symbols, error) {
 		}
 		return s.(symbols), nil
 	}
-	s, err := readSymbols(file)
+	s, err := readSymbols(f)
 	if err == nil || errors.Is(err, ErrNoPython) {
 		if err != nil {
 			s = symbols{} // of a file that has none
 		} else if m := versionName().FindStringSubmatch(filepath.Base(path)); m != nil {
 			s.minor, _ = strconv.Atoi(m[1])
 		} else {
-			s.minor = versionInside(file)
+			s.minor = versionInside(f)
 		}
 		known.Store(id, s)
 	}
@@ -128,8 +152,8 @@ var versionName = pattern.Later(`python3\.(\d+)`)
 // versionTag finds the version in a file: the tag of its compiled modules.
 var versionTag = pattern.Later(`cpython-3(\d\d?)\b`)
 
-func versionInside(file string) (minor int) {
-	text, err := os.ReadFile(file)
+func versionInside(f io.ReaderAt) (minor int) {
+	text, err := io.ReadAll(io.NewSectionReader(f, 0, largestImage))
 	if err != nil {
 		return 0
 	}
@@ -139,12 +163,11 @@ func versionInside(file string) (minor int) {
 	return minor
 }
 
-func readSymbols(file string) (s symbols, err error) {
-	f, err := elf.Open(file)
+func readSymbols(file io.ReaderAt) (s symbols, err error) {
+	f, err := elf.NewFile(file)
 	if err != nil {
 		return s, err
 	}
-	defer f.Close()
 	for _, table := range []func() ([]elf.Symbol, error){f.DynamicSymbols, f.Symbols} {
 		all, err := table()
 		if err != nil {
