@@ -59,6 +59,7 @@ type Stats struct {
 	Looks     int // of threads
 	Waiting   int // of these, those of threads that waited
 	Torn      int // stacks that changed while they were read: no looks
+	Unplaced  int // stacks of threads of which it is not known which of the kernel's they are: no looks
 	CPU       time.Duration
 	Processes []ProcessStats
 }
@@ -207,15 +208,20 @@ func (s *Sampler) round() {
 		s.scanned = now
 		s.scan()
 	}
-	torn := 0
+	torn, unplaced := 0, 0
 	at := s.config.Clock.Now()
+	if now == s.scanned {
+		for _, p := range s.processes {
+			p.renew(now, at, s)
+		}
+	}
 	for _, p := range s.processes {
-		p.look(now, at, s)
-		torn += p.torn()
+		p.guarded(s, func() { p.look(now, at, s) })
+		torn, unplaced = torn+p.torn(), unplaced+p.nowhere()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.until, s.stats.Torn = at, torn
+	s.until, s.stats.Torn, s.stats.Unplaced = at, torn, unplaced
 }
 
 // add adds a look at a thread.

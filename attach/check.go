@@ -1,8 +1,12 @@
 package attach
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
+	"strings"
 
 	"cg/attach/python"
 	"cg/checkpoint"
@@ -11,9 +15,12 @@ import (
 // Check tells why a process that runs cannot be looked at; nil where it can, itself or one that
 // it has started.
 func Check(pid int) error {
+	if leader := leaderOf(pid); leader != pid {
+		return fmt.Errorf("%d is a thread of process %d: use --pid %d", pid, leader, leader)
+	}
 	var first error
 	for _, p := range family(pid) {
-		_, err := python.Open(p, func(python.Function) checkpoint.SiteID { return 0 })
+		err := readable(p)
 		if err == nil {
 			return nil
 		}
@@ -22,6 +29,49 @@ func Check(pid int) error {
 		}
 	}
 	return first
+}
+
+// readable tells why a process cannot be read.
+func readable(pid int) (err error) {
+	defer func() {
+		if problem := recover(); problem != nil {
+			err = broken(problem)
+		}
+	}()
+	_, err = python.Open(pid, func(python.Function) checkpoint.SiteID { return 0 })
+	return err
+}
+
+// leaderOf is the process that a thread is of; the thread itself where that is not known.
+func leaderOf(tid int) int {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
+	for line := range strings.Lines(string(text)) {
+		if n, ok := strings.CutPrefix(line, "Tgid:"); ok {
+			if leader, err := strconv.Atoi(strings.TrimSpace(n)); err == nil {
+				return leader
+			}
+		}
+	}
+	return tid
+}
+
+// identity tells a process from another that got its number, and the program that it runs from
+// one that took its place.
+type identity struct {
+	start, stack string // fields 22 and 28 of /proc/PID/stat (proc_pid_stat(5))
+	program      string // its file
+}
+
+// identify reads the identity of a process, which is empty for none.
+func identify(pid int) (id identity) {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // from field 3 on
+	if len(fields) < 26 {
+		return id
+	}
+	id.start, id.stack = fields[22-3], fields[28-3]
+	id.program, _ = os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	return id
 }
 
 // family is a process and those that it has started.

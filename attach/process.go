@@ -35,12 +35,17 @@ type process struct {
 	threads map[uint32]*thread
 	round   int
 	lost    int // torn stacks of readers before
-	over    bool
-	paths   map[uint32][]checkpoint.SiteID // the last of each thread
+	// unplaced are stacks of readers before; see Stats.
+	unplaced int
+	over     bool
+	// identity is that of when it was met, or when its reader was made.
+	identity identity
+	paths    map[uint32][]checkpoint.SiteID // the last of each thread
 }
 
 func newProcess(pid int) *process {
-	return &process{pid: pid, pause: firstPause, threads: map[uint32]*thread{}, paths: map[uint32][]checkpoint.SiteID{}}
+	return &process{pid: pid, identity: identify(pid), pause: firstPause, threads: map[uint32]*thread{},
+		paths: map[uint32][]checkpoint.SiteID{}}
 }
 
 func (p *process) torn() int {
@@ -50,8 +55,42 @@ func (p *process) torn() int {
 	return p.lost
 }
 
+// nowhere counts the stacks of threads that are not known to the kernel.
+func (p *process) nowhere() int {
+	if p.reader != nil {
+		return p.unplaced + p.reader.Unplaced
+	}
+	return p.unplaced
+}
+
 func (p *process) told() ProcessStats {
 	return ProcessStats{PID: p.pid, Name: p.name, Reader: p.version, Why: p.why}
+}
+
+// guarded does something with the process, which may hold anything: what cg has no answer to ends
+// the looking at it, and nothing else.
+func (p *process) guarded(s *Sampler, do func()) {
+	defer func() {
+		problem := recover()
+		if problem == nil {
+			return
+		}
+		p.lost, p.unplaced = p.torn(), p.nowhere()
+		p.reader, p.version, p.over = nil, "", true
+		p.why = broken(problem)
+		s.mu.Lock()
+		for _, t := range p.threads {
+			t.settle(false)
+		}
+		s.mu.Unlock()
+		p.close()
+	}()
+	do()
+}
+
+// broken is the error of a panic.
+func broken(problem any) error {
+	return fmt.Errorf("its memory holds what cg cannot make sense of (%v): please report it", problem)
 }
 
 // open looks for an interpreter in the process.
@@ -59,6 +98,11 @@ func (p *process) open(now checkpoint.Instant, s *sites) bool {
 	if now < p.retry {
 		return false
 	}
+	id := identify(p.pid)
+	if p.over = id.start != p.identity.start; p.over { // its number is another's by now
+		return false
+	}
+	p.identity = id
 	var names *python.Names
 	reader, err := python.Open(p.pid, func(f python.Function) checkpoint.SiteID {
 		return s.number(names.Site(f))
@@ -90,10 +134,8 @@ func (p *process) look(now checkpoint.Instant, at checkpoint.Tick, s *Sampler) {
 	}
 	stacks, err := p.reader.Read()
 	if err != nil {
-		p.lost += p.reader.Torn
-		p.reader, p.retry = nil, now+checkpoint.Instant(firstPause)
+		p.drop(now, at, s)
 		p.over = python.Gone(err) && account.Gone(p.pid)
-		p.leave(at, s)
 		return
 	}
 	p.round++
@@ -104,9 +146,26 @@ func (p *process) look(now checkpoint.Instant, at checkpoint.Tick, s *Sampler) {
 			p.threads[stack.TID] = t
 		}
 		t.round = p.round
+		t.met = now
 		s.add(t, &Look{Thread: p.thread(stack.TID), At: at, Path: p.path(stack)}, t.isReady())
 	}
-	p.leave(at, s)
+	p.leave(at, now, s)
+}
+
+// drop ends the reading of a program, be it that another runs in its place.
+func (p *process) drop(now checkpoint.Instant, at checkpoint.Tick, s *Sampler) {
+	p.lost, p.unplaced = p.torn(), p.nowhere()
+	p.reader, p.retry = nil, now+checkpoint.Instant(firstPause)
+	p.leave(at, now, s)
+}
+
+// renew drops the reader of a process that runs another program than when it was made, though
+// perhaps by the same interpreter.
+func (p *process) renew(now checkpoint.Instant, at checkpoint.Tick, s *Sampler) {
+	if p.reader != nil && identify(p.pid) != p.identity {
+		p.drop(now, at, s)
+		p.retry = now
+	}
 }
 
 // mostKept is of how many threads of a process the files are kept open.
@@ -133,10 +192,11 @@ func (p *process) path(stack python.Stack) []checkpoint.SiteID {
 }
 
 // leave tells of threads that run no function any more, and forgets them. A stack that was torn
-// is no sign of that.
-func (p *process) leave(at checkpoint.Tick, s *Sampler) {
+// is no sign of that, unless it is so for long: then nobody knows where the thread is.
+func (p *process) leave(at checkpoint.Tick, now checkpoint.Instant, s *Sampler) {
 	for tid, t := range p.threads {
-		if p.reader != nil && (t.round == p.round || p.reader.WasTorn(tid)) {
+		torn := p.reader != nil && p.reader.WasTorn(tid) && now-t.met <= checkpoint.Instant(openLimit)
+		if torn || p.reader != nil && t.round == p.round {
 			continue
 		}
 		s.add(t, &Look{Thread: p.thread(tid), At: at}, false)
@@ -159,16 +219,17 @@ func (p *process) close() {
 // scan looks for processes that those which are known have started, and forgets those that are
 // over.
 func (s *Sampler) scan() {
-	known := map[int]bool{}
+	known := map[int]*process{}
 	for _, p := range s.processes {
-		known[p.pid] = true
+		known[p.pid] = p
 	}
 	for i := 0; i < len(s.processes); i++ { // grows meanwhile
 		for _, child := range children(s.processes[i].pid) {
-			if !known[child] {
-				known[child] = true
-				s.processes = append(s.processes, newProcess(child))
+			if k := known[child]; k != nil && (!k.over || identify(child).start == k.identity.start) {
+				continue
 			}
+			known[child] = newProcess(child)
+			s.processes = append(s.processes, known[child])
 		}
 	}
 	if len(s.processes) > mostProcesses {
@@ -186,14 +247,28 @@ func (s *Sampler) dropEnded() {
 			kept = append(kept, p)
 		} else {
 			s.processes[0].lost += p.lost
+			s.processes[0].unplaced += p.unplaced
 		}
 	}
 	s.processes = kept
 }
 
 // children lists the processes that a process has started and that live
-// (/proc/PID/task/TID/children, which kernels with CONFIG_PROC_CHILDREN have).
+// (/proc/PID/task/TID/children, which kernels with CONFIG_PROC_CHILDREN have). cg itself is none of
+// them: what it uses, and what it has started, is no part of the program.
 func children(pid int) (all []int) {
+	if pid == os.Getpid() {
+		return nil
+	}
+	for _, child := range allChildren(pid) {
+		if child != os.Getpid() {
+			all = append(all, child)
+		}
+	}
+	return all
+}
+
+func allChildren(pid int) (all []int) {
 	for _, tid := range python.Tasks(pid) {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, tid))
 		if errors.Is(err, os.ErrNotExist) {

@@ -38,7 +38,8 @@ func threadTime() time.Duration {
 // was such waiting, then it was waiting when it was looked at.
 type thread struct {
 	ready, times file
-	round        int // in which it was met last
+	round        int                // in which it was met last
+	met          checkpoint.Instant // when that was
 	ran, waited  time.Duration
 	at           checkpoint.Instant // when ran had changed last
 	known        bool
@@ -67,12 +68,12 @@ func (t *thread) close() {
 	t.times.close()
 }
 
-// isReady tells whether the thread has work for a processor. One that cannot be asked is
-// taken to have some.
+// isReady tells whether the thread has work for a processor. One that cannot be asked has none, as
+// far as is known: it has ended.
 func (t *thread) isReady() bool {
 	text, err := t.ready.read()
 	if err != nil || len(text) == 0 {
-		return true
+		return false
 	}
 	if at := bytes.LastIndexByte(text, ')'); at >= 0 { // stat: behind the name, which may have spaces
 		return at+2 < len(text) && text[at+2] == 'R'

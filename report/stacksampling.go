@@ -23,7 +23,10 @@ type StackSampling struct {
 	Waiting int `json:"waiting"`
 	// Torn counts stacks that changed while they were read, four times in a row: they are in no
 	// figure.
-	Torn      int              `json:"torn"`
+	Torn int `json:"torn"`
+	// Unplaced counts stacks of threads of which it is not known which of the process's tasks they
+	// are: they are in no figure.
+	Unplaced  int              `json:"unplaced"`
 	OwnCPUS   float64          `json:"own_cpu_s"` // what it took
 	Attached  bool             `json:"attached"`  // the program ran before
 	Ended     bool             `json:"ended"`     // an attached one ended in the run
@@ -46,7 +49,8 @@ func (r *Run) stackSampling(o *measure.Outcome) {
 	}
 	r.StackSampling = &StackSampling{
 		IntervalMs: s.Interval.Seconds() * 1e3, ReachedMs: s.Mean.Seconds() * 1e3, Samples: s.Looks, Waiting: s.Waiting,
-		Torn: s.Torn, OwnCPUS: s.CPU.Seconds(), Attached: o.Attached, Ended: o.Over, Processes: []SampledProcess{},
+		Torn: s.Torn, Unplaced: s.Unplaced, OwnCPUS: s.CPU.Seconds(), Attached: o.Attached, Ended: o.Over,
+		Processes: []SampledProcess{},
 	}
 	var readers []string
 	for _, p := range s.Processes {
@@ -74,7 +78,7 @@ const (
 
 func (r *Run) warnOfStackSampling(s *attach.Stats) {
 	told := r.StackSampling
-	if told.ReachedMs > slowSampling*told.IntervalMs {
+	if s.Looks > 0 && told.ReachedMs > slowSampling*told.IntervalMs {
 		r.Warn("stack-sampling-slow", fmt.Sprintf("a thread's stack was read each %.3g ms and not each %.3g ms: the "+
 			"machine is busy, the stacks are deep, or --overhead allows no more; intervals are wider", told.ReachedMs,
 			told.IntervalMs))
@@ -82,6 +86,11 @@ func (r *Run) warnOfStackSampling(s *attach.Stats) {
 	if all := s.Looks + s.Torn; float64(s.Torn) > tornSampling*float64(all) {
 		r.Warn("stacks-torn", fmt.Sprintf("%d of %d stacks changed while they were read, and are in no figure: "+
 			"functions that are called very often may have too little", s.Torn, all))
+	}
+	if all := s.Looks + s.Unplaced; float64(s.Unplaced) > tornSampling*float64(all) {
+		r.Warn("threads-unknown", fmt.Sprintf("%d of %d stacks were of threads that the kernel does not have under "+
+			"the number which the interpreter tells, and are in no figure: what these threads use is uninstrumented",
+			s.Unplaced, all))
 	}
 	var names []string
 	for _, p := range told.Processes {
@@ -98,7 +107,8 @@ func (r *Run) warnOfStackSampling(s *attach.Stats) {
 				break
 			}
 		}
-		r.Warn("stacks-unread", "no stack of the program was read, the figures are those of the whole program: "+why)
+		r.Warn("stacks-unread", "no stack of the program was read: "+why+". Functions are told of CPython alone; the "+
+			"energy of the whole program is measured")
 	case len(names) > 0:
 		r.Warn("stacks-unread", "the stacks of "+strings.Join(names, ", ")+" were not read ("+
 			told.why()+"): what they use is uninstrumented")

@@ -112,7 +112,13 @@ func TestAnyMemory(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		p := &Process{memory: newMemory(1), codes: map[uint64]*code{}, threads: map[uint64]bool{}}
 		p.site = func(Function) checkpoint.SiteID { return 1 }
-		p.tids.pid = os.Getpid()
+		p.tids.list = func(int) map[uint32]uint32 { // each is a thread's
+			all := map[uint32]uint32{}
+			for n := range uint32(64) {
+				all[0x10000+8*n] = 1 + n
+			}
+			return all
+		}
 		minor := 8 + int(seed%5)
 		p.runtime = runtime{state: 0x10000, codeType: 0x20008, minor: minor, layout: tables[minor]}
 		p.memory.system = func(_ int, local []unix.Iovec, far []unix.RemoteIovec) (n int, err error) {

@@ -46,6 +46,7 @@ type Process struct {
 	torn     []uint32 // threads whose stack changed in the last Read
 	Torn     int      // stacks that changed while they were read
 	Attempts int      // stacks that were to be read
+	Unplaced int      // stacks that were not read as their thread is none of the process's tasks
 }
 
 // Open finds the interpreter of a process. site numbers the functions that are met.
@@ -83,7 +84,8 @@ func (p *Process) Read() ([]Stack, error) {
 	m.forget()
 	p.stacks, p.path, p.torn = p.stacks[:0], p.path[:0], p.torn[:0]
 	clear(p.threads)
-	p.frames, p.tids.sought = 0, false
+	p.frames = 0
+	p.tids.begin()
 	if err := m.fetch(p.before); err != nil {
 		return nil, err
 	}

@@ -2,12 +2,16 @@ package python
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"unsafe"
 
@@ -49,7 +53,13 @@ func pythons(t *testing.T) map[string]string {
 // start runs a program until it prints a line.
 func start(t *testing.T, python, program string) *exec.Cmd {
 	t.Helper()
+	return startIn(t, python, program, nil)
+}
+
+func startIn(t *testing.T, python, program string, how *syscall.SysProcAttr) *exec.Cmd {
+	t.Helper()
 	cmd := exec.Command(python, "-c", program)
+	cmd.SysProcAttr = how
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -60,6 +70,9 @@ func start(t *testing.T, python, program string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
+		if how != nil && errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOSPC) {
+			t.Skipf("the kernel gives no namespaces: %v", err)
+		}
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -155,6 +168,62 @@ func TestStacks(t *testing.T) {
 				t.Errorf("%d of %d torn", p.Torn, p.Attempts)
 			}
 		})
+	}
+}
+
+// The threads of a process in a PID namespace of its own, as in a container, have the numbers that
+// cg sees.
+func TestNamespace(t *testing.T) {
+	for version, path := range pythons(t) {
+		t.Run(version, func(t *testing.T) {
+			cmd := startIn(t, path, waiting, &syscall.SysProcAttr{
+				Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWPID,
+				UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+				GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+			})
+			p, _ := open(t, cmd.Process.Pid)
+			stacks, err := p.Read()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []uint32
+			for _, s := range stacks {
+				got = append(got, s.TID)
+			}
+			slices.Sort(got)
+			if want := Tasks(cmd.Process.Pid); !slices.Equal(got, want) || len(want) != 2 || p.Unplaced != 0 {
+				t.Errorf("threads %d, want %d; %d unplaced", got, want, p.Unplaced)
+			}
+		})
+	}
+}
+
+// A thread that the kernel does not have gives no stack and is counted. It is looked for once.
+func TestUnplaced(t *testing.T) {
+	lists := 0
+	threads := map[uint32]uint32{5: 105, 6: 106}
+	n := tids{list: func(int) map[uint32]uint32 { lists++; return maps.Clone(threads) }}
+	for _, c := range []struct{ inner, want uint32 }{{5, 105}, {7, 0}, {7, 0}, {6, 106}} {
+		n.begin()
+		if got := n.of(c.inner); got != c.want {
+			t.Errorf("%d is %d, want %d", c.inner, got, c.want)
+		}
+	}
+	if lists != 2 {
+		t.Errorf("asked %d times", lists)
+	}
+	threads = map[uint32]uint32{1: 101} // forked
+	n = tids{list: n.list}
+	if got := n.of(9); got != 101 {
+		t.Errorf("the only thread is %d", got)
+	}
+	f := new(fake)
+	p, _ := f.process()
+	threads = map[uint32]uint32{5: 105, 6: 106}
+	p.tids.list = n.list
+	f.word(fakeFile+tables[12].thread.native, 77)
+	if tid, err := p.tidOf(fakeFile); tid != 0 || err != nil || p.Unplaced != 1 {
+		t.Errorf("%d, %v, %d unplaced", tid, err, p.Unplaced)
 	}
 }
 

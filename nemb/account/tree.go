@@ -100,7 +100,8 @@ func (t *tree) waited(p *process) bool {
 	return false
 }
 
-// scan adds the processes whose parent is in the tree.
+// scan adds the processes whose parent is in the tree. cg itself is none of them, and no more what it
+// has started: it is counted by itself.
 func (t *tree) scan() {
 	if len(t.live) == 0 {
 		return
@@ -112,7 +113,7 @@ func (t *tree) scan() {
 	parents := map[int]int{}
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
-		if err != nil || t.live[pid] != nil {
+		if err != nil || t.live[pid] != nil || pid == os.Getpid() {
 			continue
 		}
 		text, err := os.ReadFile("/proc/" + e.Name() + "/stat")

@@ -412,7 +412,7 @@ func (p *printer) notes(r *report.Run) {
 		}
 		p.note(dim, "sampler", text)
 	}
-	if s := r.StackSampling; s != nil {
+	if s := r.StackSampling; s != nil && s.Samples > 0 {
 		p.note(dim, "sampled", stackSampling(s))
 	}
 	if line := r.StateLine(); line != "" {
