@@ -191,8 +191,11 @@ func runMeasure(c *cli.Context) error {
 	if often {
 		measureProgram = measureOften
 	}
-	if !isSampled(c) && (given(c, "duration") || given(c, "rate")) {
-		return fail(statusUsage, "-d and --rate are for --sample and --pid")
+	if !isSampled(c) && given(c, "duration") {
+		return fail(statusUsage, "%s", durationOfPid)
+	}
+	if !isSampled(c) && given(c, "rate") {
+		return fail(statusUsage, "--rate is for --sample and --pid")
 	}
 	if isSampled(c) {
 		often, measureProgram = false, measureLooked

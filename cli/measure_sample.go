@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"cg/attach"
 	"cg/experiment"
+	"cg/launcher"
 	"cg/measure"
 	"cg/nemb/account"
 )
@@ -28,25 +30,76 @@ func sampleFlags() []cli.Flag {
 		&cli.IntFlag{Name: "pid",
 			Usage: "measure the process `PID` that runs already, and what it starts, as --sample does, until Ctrl-C"},
 		&cli.StringFlag{Name: "duration", Aliases: []string{"d"},
-			Usage: "with --pid, end after `TIME` (seconds, or such as 1m30s)"},
+			Usage: "with --pid, end the measurement after `TIME` (seconds, or such as 1m30s); --timeout is for a " +
+				"program that cg starts"},
 		&cli.IntFlag{Name: "rate", Value: 1000, Usage: "with --sample or --pid, look `N` times a second, 1 to 1000"},
 	}
 }
 
 // ofCheckpoints are the flags that go with checkpoints alone.
 var ofCheckpoints = []string{"granularity", "events", "include", "exclude", "instrumented", "per", "benchfmt", "repeat",
-	"warmup", "ranks", "no-cleanup", "timeseries"}
+	"warmup", "ranks", "no-cleanup", "timeseries", "gpu-kernels"}
+
+// ofStarted are the flags of a program that cg starts.
+var ofStarted = []string{"stdin", "pty", "cores"}
+
+// durationOfPid is why -d does not go with a program that cg starts.
+const durationOfPid = "-d is for --pid: use --timeout for a program that cg starts"
+
+// typedFlag is a flag as it is typed.
+func typedFlag(name string) string {
+	if name == "granularity" {
+		return "-g (--granularity)"
+	}
+	return "--" + name
+}
+
+// refuseFlags refuses flags that a program without checkpoints, or one that runs already, has no use
+// for.
+func refuseFlags(c *cli.Context) error {
+	names := slices.Clone(ofCheckpoints)
+	for _, f := range languageFlags() {
+		names = append(names, f.Names()[0])
+	}
+	for _, name := range names {
+		if given(c, name) {
+			return fail(statusUsage, "%s is of programs with checkpoints: it does not go with --sample or --pid",
+				typedFlag(name))
+		}
+	}
+	if !given(c, "pid") {
+		return nil
+	}
+	if given(c, "timeout") {
+		return fail(statusUsage, "--timeout is for a program that cg starts: use -d with --pid")
+	}
+	for _, name := range ofStarted {
+		if given(c, name) {
+			return fail(statusUsage, "%s is for a program that cg starts: it does not go with --pid", typedFlag(name))
+		}
+	}
+	return nil
+}
+
+// notACommand adds to the error of a command that is a file which cannot be run what is meant by one.
+func notACommand(err error, args []string) error {
+	var e *launcher.Error
+	if len(args) == 0 || !errors.As(err, &e) {
+		return err
+	}
+	if info, missing := os.Stat(args[0]); missing != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	return fail(e.Status, "%w: --sample takes a command line, such as cg measure --sample python3 x.py", err)
+}
 
 // isSampled tells whether the program is to be looked at from outside.
 func isSampled(c *cli.Context) bool { return c.Bool("sample") || given(c, "pid") }
 
 // looked is what cg measure looks at, and how, as its flags say.
 func looked(c *cli.Context) (x experiment.Looked, o options, length time.Duration, err error) {
-	for _, name := range ofCheckpoints {
-		if given(c, name) {
-			return x, o, 0, fail(statusUsage,
-				"--%s is of programs with checkpoints: it does not go with --sample or --pid", name)
-		}
+	if err := refuseFlags(c); err != nil {
+		return x, o, 0, err
 	}
 	if o, err = measureOptions(c); err != nil {
 		return x, o, 0, err
@@ -78,7 +131,7 @@ func looked(c *cli.Context) (x experiment.Looked, o options, length time.Duratio
 		x.Name = strings.Join(args, " ")
 	}
 	if given(c, "duration") && x.PID == 0 {
-		return x, o, 0, fail(statusUsage, "-d is for --pid; a program that cg starts ends itself, or by --timeout")
+		return x, o, 0, fail(statusUsage, "%s", durationOfPid)
 	}
 	if length, err = duration(c.String("duration")); err != nil {
 		return x, o, 0, fail(statusUsage, "-d: %w", err)
@@ -142,7 +195,7 @@ func measureLooked(c *cli.Context, written *bool) error {
 	}
 	r, err := x.Run(ctx)
 	if err != nil {
-		return notStarted(c.Context, err)
+		return notStarted(c.Context, notACommand(err, x.Command.Args))
 	}
 	defer r.Close()
 	if c.Bool("keep-source") {
