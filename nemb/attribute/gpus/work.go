@@ -36,18 +36,18 @@ func (w *Work) Add(key int, from, to checkpoint.Instant) {
 		w.slots, w.width = map[int64][]portion{}, firstWidth
 	}
 	w.keys = max(w.keys, key+1)
+	most := w.Longest
+	if most == 0 {
+		most = mostPortions
+	}
 	for from < to {
 		slot := int64(from / w.width)
 		end := min(to, checkpoint.Instant(slot+1)*w.width)
 		w.put(slot, portion{key, float64(end - from)})
 		from = end
-	}
-	most := w.Longest
-	if most == 0 {
-		most = mostPortions
-	}
-	for w.n > most && w.width < 1<<40 {
-		w.widen()
+		for w.n > most && w.width < 1<<40 {
+			w.widen()
+		}
 	}
 }
 

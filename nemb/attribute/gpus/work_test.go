@@ -56,6 +56,18 @@ func sumOf(parts []Part) (e nemb.Energy) {
 	return e
 }
 
+// An activity of a day takes no more memory than others: slots become wider while it is added.
+func TestLongActivity(t *testing.T) {
+	w := &Work{Longest: 1000}
+	allocated := testing.AllocsPerRun(1, func() { w.Add(0, 0, checkpoint.Instant(24*time.Hour)) }) // twice
+	if w.n > w.Longest || allocated > 100*float64(w.Longest) {
+		t.Errorf("%d portions, %g allocations", w.n, allocated)
+	}
+	if got := w.between(0, 48*3600e9)[0]; math.Abs(got-2*24*3600e9) > 1e-9*got {
+		t.Errorf("%g ns", got)
+	}
+}
+
 // What runs while the counter does not move shares by time, and the interval says that one may have drawn all.
 func TestByWorkSharesByTime(t *testing.T) {
 	w := &Work{}
