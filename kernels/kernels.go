@@ -149,7 +149,11 @@ func (g *Gatherer) End() *Log {
 	return g.state.log()
 }
 
+// longestName is the length of a demangled name from which on it is cut, as a power of two: a short name may stand for
+// one of gigabytes.
+const longestName = 14
+
 // name is that of a kernel as its source has it, without what the compiler adds.
 func name(mangled string) string {
-	return demangle.Filter(mangled, demangle.NoClones)
+	return demangle.Filter(mangled, demangle.NoClones, demangle.MaxLength(longestName))
 }

@@ -3,12 +3,15 @@ package kernels
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -27,7 +30,47 @@ const program = `
 extern int cuInit(unsigned), cuCtxSynchronize(void), cudaLaunchKernel(const char *), cuMemcpyHtoD_v2(void *, const void *, size_t);
 extern int cuModuleGetFunction(const char **, void *, const char *);
 extern int cuLaunchKernel(const char *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
+
+// send fails as FAIL says: the number of the call, and an errno.
+ssize_t send(int fd, const void *b, size_t n, int flags) {
+	static int calls, at, code;
+	if (!calls++ && getenv("FAIL"))
+		sscanf(getenv("FAIL"), "%d %d", &at, &code);
+	if (calls == at) {
+		errno = code;
+		return -1;
+	}
+	return syscall(SYS_sendto, fd, b, n, flags, NULL, 0);
+}
+
+// late launches when the library has had its end, and leaves the time for a flush.
+static void late(void) {
+	cuLaunchKernel("late", 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+	usleep(600000);
+}
+
+// deaf reports whether all threads but this one block SIGTERM and SIGPROF.
+static int deaf(void) {
+	char name[300], line[200];
+	unsigned long long mask;
+	int others = 0;
+	DIR *d = opendir("/proc/self/task");
+	for (struct dirent *e; (e = readdir(d));) {
+		if (atoi(e->d_name) <= 0 || atoi(e->d_name) == getpid())
+			continue;
+		snprintf(name, sizeof name, "/proc/self/task/%s/status", e->d_name);
+		FILE *f = fopen(name, "r");
+		others++;
+		while (f && fgets(line, sizeof line, f))
+			if (sscanf(line, "SigBlk: %llx", &mask) == 1 && !(mask >> (SIGTERM - 1) & mask >> (SIGPROF - 1) & 1))
+				return 0;
+	}
+	return others > 0;
+}
+
 int main(int argc, char **argv) {
+	if (argc > 1 && !strcmp(argv[argc - 1], "late"))
+		atexit(late), argc--;
 	cuInit(0);
 	for (int i = 1; i < argc; i++) {
 		char *n = strchr(argv[i], ':');
@@ -39,6 +82,16 @@ int main(int argc, char **argv) {
 			waitpid(child, &status, 0);
 			if (status)
 				exit(1);
+			continue;
+		}
+		if (!strcmp(argv[i], "deaf")) {
+			if (!deaf())
+				exit(1);
+			continue;
+		}
+		if (!strcmp(argv[i], "flush")) {
+			void *cupti = dlopen(getenv("CG_KERNELS_CUPTI"), RTLD_NOW);
+			((int (*)(unsigned))dlsym(cupti, "cuptiActivityFlushAll"))(1);
 			continue;
 		}
 		if (!strcmp(argv[i], "crash")) {
@@ -73,7 +126,8 @@ func run(t *testing.T, conf, cupti string, args ...string) *Log {
 		t.Fatal(err)
 	}
 	binary := filepath.Join(dir, "program")
-	cc := exec.Command("cc", "-x", "c", "-include", "signal.h", "-include", "sys/wait.h", "-", "-o", binary, "-L", dir, "-l:libcuda.so.1")
+	cc := exec.Command("cc", "-x", "c", "-include", "signal.h", "-include", "sys/wait.h", "-include", "errno.h", "-include", "dirent.h",
+		"-include", "sys/syscall.h", "-rdynamic", "-", "-o", binary, "-L", dir, "-l:libcuda.so.1")
 	cc.Stdin = strings.NewReader(program)
 	if out, err := cc.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -147,6 +201,28 @@ func TestFork(t *testing.T) {
 	}
 }
 
+// Where a datagram does not come, its activities are lost, and what it defined is defined again. A signal is no such
+// failure.
+func TestUnsent(t *testing.T) {
+	for code, lost := range map[syscall.Errno]bool{syscall.EAGAIN: true, syscall.EINTR: false} {
+		t.Setenv("FAIL", fmt.Sprintf("2 %d", int(code))) // the first says that there will be records
+		l := run(t, "", "libcupti.so.13", "a:10", "flush", "a:10", "flush")
+		if len(l.GPUs) != 1 || l.GPUs[0].UUID != simulate.UUID || len(l.GPUs[0].Activities) != 1 || (l.Lost > 0) != lost {
+			t.Errorf("%v: %+v", code, l)
+		} else if a := l.GPUs[0].Activities[0]; a.Name != "a" || a.Count == 0 || a.Count+l.Lost != 20 {
+			t.Errorf("%v: %+v of %+v", code, a, l)
+		}
+	}
+}
+
+// The library's thread takes no signals, and asks for nothing after the program's end.
+func TestThread(t *testing.T) {
+	l := run(t, "", "libcupti.so.13", "deaf", "a:3", "late")
+	if len(l.GPUs) != 1 || len(l.GPUs[0].Activities) != 1 || l.GPUs[0].Activities[0].Count != 3 {
+		t.Errorf("%+v", l)
+	}
+}
+
 // What cannot be known is said.
 func TestUntold(t *testing.T) {
 	for _, test := range []struct {
@@ -204,6 +280,64 @@ func TestPaths(t *testing.T) {
 	}
 	if a := l.GPUs[0].Activities[0]; a.Count != 2 || !slices.Equal(a.Path, []checkpoint.SiteID{5, 4}) {
 		t.Errorf("%+v", a)
+	}
+}
+
+// launched is a record of an activity of 100 ns.
+func launched(path, name, device uint32) []byte {
+	return record(recordActivity, uint64(100), uint64(200), path, name, device, uint32(0), uint64(0))
+}
+
+// What was defined in a datagram that did not come is lost, and the rest of the datagram counts.
+func TestUndefined(t *testing.T) {
+	var s state
+	device := record(recordDevice, uint32(0), strings.Repeat("\x10", 16))
+	s.take(datagram(1, launched(0, 1, 0), device, launched(5, 1, 0), launched(0, 1, 3), launched(0, 1, 0)))
+	if l := s.log(); l.Lost != 3 || l.Odd != 0 || len(l.GPUs) != 1 || l.GPUs[0].Activities[0].Count != 1 {
+		t.Errorf("%+v", l)
+	}
+}
+
+// What programs define has limits, and beyond them activities are lost.
+func TestLimits(t *testing.T) {
+	var s state
+	for n := range uint32(mostNames + 10) {
+		s.take(datagram(1, record(recordName, n, "k"), record(recordDevice, n, fmt.Sprintf("%016d", n))))
+	}
+	for n := range uint32(mostPaths + 10) {
+		s.take(datagram(1, record(recordPath, n+1, n+1)))
+	}
+	for pid := range uint32(mostProcesses + 10) {
+		s.take(datagram(pid, record(recordDevice, uint32(0), strings.Repeat("\x10", 16))))
+	}
+	p := s.processes[1]
+	if len(s.processes) != mostProcesses || len(p.names) != mostNames || len(p.paths) != mostPaths ||
+		len(p.devices) != mostDevices || len(s.gpus) != mostDevices {
+		t.Errorf("%d processes, %d names, %d paths, %d devices, %d GPUs", len(s.processes), len(p.names), len(p.paths),
+			len(p.devices), len(s.gpus))
+	}
+	s.take(datagram(1, launched(1, 1, 1), launched(mostPaths+5, 1, 1), launched(1, 1, mostDevices+5)))
+	s.take(datagram(mostProcesses+5, launched(0, 0, 0)))
+	if s.lost != 3 || s.odd != 0 {
+		t.Errorf("%d lost, %d odd", s.lost, s.odd)
+	}
+	for n := range uint32(mostNames) {
+		s.take(datagram(2, record(recordName, n, strings.Repeat("x", 8000))))
+	}
+	if s.bytes > mostBytes || len(s.processes[2].names) == mostNames {
+		t.Errorf("%d bytes, %d names", s.bytes, len(s.processes[2].names))
+	}
+}
+
+// A short name that stands for a long one is cut.
+func TestLongName(t *testing.T) {
+	mangled := "_Z1f1pIiiE"
+	for n := range int64(22) { // each parameter has the one before twice
+		of := strings.ToUpper(strconv.FormatInt(n, 36))
+		mangled += fmt.Sprintf("S_IS%s_S%s_E", of, of)
+	}
+	if got := name(mangled); len(got) > 1<<longestName || !strings.HasPrefix(got, "f(p<int, int>, p<p<int, int>, p<int, int> >") {
+		t.Errorf("%d bytes", len(got))
 	}
 }
 

@@ -23,11 +23,17 @@ const (
 // magic is the begin of a datagram.
 const magic = "CGK1"
 
-// Limits of what is kept, whatever programs send.
+// Limits of what is kept, whatever programs send. The library has those of devices, names and paths for each process.
+// Beyond them activities are lost.
 const (
 	mostActivities = 1 << 17
 	mostRefused    = 8
 	mostSites      = 512
+	mostProcesses  = 1 << 10
+	mostDevices    = 64 // and GPUs
+	mostNames      = 1 << 14
+	mostPaths      = 1 << 16
+	mostBytes      = 1 << 26 // of the names and paths of all processes together
 )
 
 // state is what has been read.
@@ -38,6 +44,7 @@ type state struct {
 	paths     map[string][]checkpoint.SiteID // by their bytes: those of several processes are one
 	keys      map[key]*Activity
 	told      int
+	bytes     int // of names and paths
 	refused   []string
 	lost, odd uint64
 }
@@ -68,7 +75,9 @@ func (s *state) take(d []byte) {
 	}
 	pid := number(d[4:])
 	p := s.processes[pid]
-	if p == nil {
+	if p == nil && len(s.processes) >= mostProcesses {
+		p = &process{} // in which nothing is known
+	} else if p == nil {
 		p = &process{map[uint32]*GPU{}, map[uint32]string{}, map[uint32]string{0: ""}}
 		s.processes[pid] = p
 	}
@@ -99,9 +108,13 @@ func (s *state) record(p *process, kind uint32, b []byte) bool {
 			s.refused = append(s.refused, text)
 		}
 	case kind == recordDevice && len(b) == 20:
-		p.devices[number(b)] = s.gpu(uuid(b[4:]))
+		if g := s.gpu(uuid(b[4:])); g != nil && room(p.devices, number(b), mostDevices) {
+			p.devices[number(b)] = g
+		}
 	case kind == recordName && len(b) > 4:
-		p.names[number(b)] = name(string(b[4:]))
+		if room(p.names, number(b), mostNames) && s.keep(len(b)) {
+			p.names[number(b)] = name(string(b[4:]))
+		}
 	case kind == recordPath && len(b) >= 4 && len(b)%4 == 0 && len(b) <= 4+4*mostSites:
 		s.path(p, number(b), b[4:])
 	case kind == recordActivity && len(b) == 40:
@@ -114,8 +127,26 @@ func (s *state) record(p *process, kind uint32, b []byte) bool {
 	return true
 }
 
+// room reports whether a number may be given a meaning.
+func room[T any](of map[uint32]T, n uint32, most int) bool {
+	_, again := of[n]
+	return of != nil && (again || len(of) < most)
+}
+
+// keep reports whether so many bytes more are kept.
+func (s *state) keep(bytes int) bool {
+	if s.bytes+bytes > mostBytes {
+		return false
+	}
+	s.bytes += bytes
+	return true
+}
+
 // path takes a call path. Calls that cg's own code makes are not the program's.
 func (s *state) path(p *process, n uint32, b []byte) {
+	if !room(p.paths, n, mostPaths) || !s.keep(len(b)) {
+		return
+	}
 	var sites []checkpoint.SiteID
 	for ; len(b) > 0; b = b[4:] {
 		if site := checkpoint.SiteID(number(b)); site > 0 && site < checkpoint.OwnSite {
@@ -139,9 +170,10 @@ func uuid(b []byte) string {
 	return "GPU-" + strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
 }
 
+// gpu is the one of an UUID; nil where there are too many.
 func (s *state) gpu(uuid string) *GPU {
 	g := s.byUUID[uuid]
-	if g == nil {
+	if g == nil && len(s.gpus) < mostDevices {
 		g = &GPU{UUID: uuid}
 		s.byUUID[uuid] = g
 		s.gpus = append(s.gpus, g)
@@ -154,15 +186,20 @@ func (s *state) activity(p *process, b []byte) {
 	from, to := checkpoint.Instant(long(b)), checkpoint.Instant(long(b[8:]))
 	g, known := p.devices[number(b[24:])]
 	kind := Kind(number(b[28:]))
-	if !known || to < from || from <= 0 || to-from > checkpoint.Instant(24*time.Hour) || kind > Fill {
+	if to < from || from <= 0 || to-from > checkpoint.Instant(24*time.Hour) || kind > Fill {
 		s.odd++
+		return
+	}
+	path, defined := p.paths[number(b[16:])]
+	if !known || !defined { // it was defined in a datagram that did not come, or beyond a limit
+		s.lost++
 		return
 	}
 	name := p.names[number(b[20:])]
 	if name == "" {
 		name = "?"
 	}
-	k := key{g, name, kind, p.paths[number(b[16:])]}
+	k := key{g, name, kind, path}
 	a := s.keys[k]
 	if a == nil {
 		if len(s.keys) >= mostActivities {

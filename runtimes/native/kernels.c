@@ -15,8 +15,8 @@
  *                1 copy, 2 fill); u64 bytes
  *   6 lost       u64 activities of which there is no record
  *
- * Numbers are those of the process, and are defined before they are used. Nothing here waits for cg longer than a
- * second, and whatever fails leaves the program as it is without.
+ * Numbers are those of the process, and are defined before they are used, again where a datagram did not come. Nothing
+ * here waits for cg longer than a second, and whatever fails leaves the program as it is without.
  */
 #include "layout.h"
 
@@ -24,7 +24,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdarg.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,15 +32,14 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cupti_activity.h"
+#include "datagrams.h"
 
 #define PUBLIC __attribute__((visibility("default")))
-#define DATAGRAM 32768
 #define PATHS (1u << 16)
 #define NAMES (1u << 14)
 #define DEVICES 64
@@ -61,67 +60,6 @@ static struct {
 	int (*flush)(uint32_t);
 	int (*timestamps)(uint64_t (*)(void));
 } cupti;
-
-/* ---- what is sent ---- */
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int to = -1;
-static uint64_t lost; /* activities that could not be sent */
-static struct {
-	uint32_t magic, pid;
-	uint8_t records[DATAGRAM];
-} datagram = {.magic = 0x314b4743};
-static size_t used;
-
-/* send_all sends what there is, under the lock. Where nobody reads, activities are lost; a definition is of no use
- * without them. */
-static void send_all(size_t activities)
-{
-	static int gone;
-	if (to >= 0 && used && send(to, &datagram, 8 + used, MSG_NOSIGNAL) < 0) {
-		struct timeval short_patience = {.tv_usec = 1000};
-		lost += activities;
-		if (!gone++) /* nobody waits for a reader that was away once */
-			setsockopt(to, SOL_SOCKET, SO_SNDTIMEO, &short_patience, sizeof short_patience);
-	}
-	used = 0;
-}
-
-static size_t pending; /* activities in the datagram */
-
-static void flush_locked(void)
-{
-	send_all(pending);
-	pending = 0;
-}
-
-/* put adds a record of two parts, under the lock. */
-static void put(uint32_t kind, const void *a, size_t na, const void *b, size_t nb)
-{
-	uint32_t head[2] = {kind, (uint32_t)(na + nb)};
-	if (used + sizeof head + na + nb > DATAGRAM)
-		flush_locked();
-	if (sizeof head + na + nb > DATAGRAM)
-		return;
-	memcpy(datagram.records + used, head, sizeof head);
-	memcpy(datagram.records + used + sizeof head, a, na);
-	memcpy(datagram.records + used + sizeof head + na, b, nb);
-	used += sizeof head + na + nb;
-	pending += kind == 5;
-}
-
-static void say(const char *format, ...)
-{
-	char text[512];
-	va_list args;
-	va_start(args, format);
-	int n = vsnprintf(text, sizeof text, format, args);
-	va_end(args);
-	pthread_mutex_lock(&lock);
-	put(1, text, (size_t)(n < 0 ? 0 : n < (int)sizeof text ? n : (int)sizeof text - 1), "", 0);
-	flush_locked();
-	pthread_mutex_unlock(&lock);
-}
 
 /* ---- call paths ---- */
 
@@ -203,15 +141,17 @@ static const cg_tree *own_tree(void)
 	return own.tree;
 }
 
-/* The paths that have numbers. A slot is filled before its number is stored. */
+/* The paths that have numbers. A slot is filled before its number is stored; what was sent is under the lock. */
 static struct path {
 	uint64_t seq;
-	uint32_t node;
+	uint32_t node, n;
+	uint32_t *sites;
+	uint32_t sent; /* the generation */
 	_Atomic uint32_t number;
 } paths[PATHS];
 static uint32_t numbered;
 
-/* define gives a path a number, and sends its sites. */
+/* define gives a path a number: that of its slot, from 1. */
 static uint32_t define(const cg_tree *of, uint64_t seq, uint32_t node)
 {
 	uint32_t i = (uint32_t)((seq * 0x9e3779b97f4a7c15u ^ node * 0x85ebca6bu) >> 7) % PATHS, number = 0;
@@ -223,16 +163,21 @@ static uint32_t define(const cg_tree *of, uint64_t seq, uint32_t node)
 			return number;
 	}
 	pthread_mutex_lock(&lock);
+	uint32_t sites[DEEPEST], n = 0, *kept;
 	if (!number && numbered < PATHS / 4 * 3 && !atomic_load(&paths[i].number)) {
-		uint32_t sites[DEEPEST], n = 0;
 		const cg_node *all = nodes_of(of);
 		for (uint32_t at = node; at >= CG_BEGIN && at < nodes_each && n < DEEPEST; at = all[at].parent)
 			sites[n++] = all[at].site;
-		number = ++numbered;
-		put(4, &number, sizeof number, sites, n * sizeof *sites);
-		paths[i].seq = seq;
-		paths[i].node = node;
-		atomic_store_explicit(&paths[i].number, number, memory_order_release);
+		if ((kept = malloc(n * sizeof *sites + 1))) {
+			memcpy(kept, sites, n * sizeof *sites);
+			paths[i].sites = kept;
+			paths[i].n = n;
+			paths[i].seq = seq;
+			paths[i].node = node;
+			numbered++;
+			number = i + 1;
+			atomic_store_explicit(&paths[i].number, number, memory_order_release);
+		}
 	} else
 		number = 0; /* another thread took the slot, or there are no more: no function */
 	pthread_mutex_unlock(&lock);
@@ -300,7 +245,10 @@ static int call_me(void *subscriber)
 
 /* ---- activities ---- */
 
-static char *names[NAMES];
+static struct {
+	char *text;
+	uint32_t sent; /* the generation */
+} names[NAMES];
 static uint32_t named;
 
 /* name_number gives a name a number, under the lock; 0 where there are too many. */
@@ -311,27 +259,22 @@ static uint32_t name_number(const char *name)
 		h = (h ^ (uint8_t)*c) * 16777619u;
 	for (uint32_t k = 0; k < NAMES; k++) {
 		uint32_t i = (h + k) % NAMES, number = i + 1;
-		if (!names[i]) {
-			if (named >= NAMES / 4 * 3 || !(names[i] = strdup(name)))
+		if (!names[i].text) {
+			if (named >= NAMES / 4 * 3 || !(names[i].text = strdup(name)))
 				return 0;
 			named++;
-			size_t n = strlen(name);
-			put(3, &number, sizeof number, name, n < 8192 ? n : 8192);
 			return number;
 		}
-		if (!strcmp(names[i], name))
+		if (!strcmp(names[i].text, name))
 			return number;
 	}
 	return 0;
 }
 
-static uint8_t devices[DEVICES]; /* that were told */
+static uint32_t devices[DEVICES]; /* the generation in which they were sent */
 
 static void tell_device(uint32_t device)
 {
-	if (device >= DEVICES || devices[device])
-		return;
-	devices[device] = 1;
 	uint8_t uuid[16] = {0};
 	void *cuda = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
 	int (*of)(uint8_t *, int) = cuda ? (int (*)(uint8_t *, int))dlsym(cuda, "cuDeviceGetUuid_v2") : NULL;
@@ -340,6 +283,41 @@ static void tell_device(uint32_t device)
 	if (of && of(uuid, (int)device))
 		memset(uuid, 0, sizeof uuid);
 	put(2, &device, sizeof device, uuid, sizeof uuid);
+}
+
+struct activity {
+	uint64_t start, end;
+	uint32_t path, name, device, kind;
+	uint64_t bytes;
+};
+
+/* ONE has room for an activity, DEFINED for one with what it needs defined. */
+#define ONE (8 + sizeof(struct activity))
+#define LONGEST_NAME 8192
+#define DEFINED (ONE + 12 + LONGEST_NAME + 12 + DEEPEST * sizeof(uint32_t) + 28)
+
+/* tell sends an activity, in one datagram with what it needs defined, under the lock. */
+static void tell(const struct activity *a)
+{
+	int device = a->device < DEVICES, old = device && devices[a->device] < generation;
+	old |= (a->name && names[a->name - 1].sent < generation) || (a->path && paths[a->path - 1].sent < generation);
+	if (used + (old ? DEFINED : ONE) > DATAGRAM)
+		flush_locked(); /* where that fails all is older, and the datagram empty */
+	if (device && devices[a->device] < generation) {
+		tell_device(a->device);
+		devices[a->device] = generation;
+	}
+	if (a->name && names[a->name - 1].sent < generation) {
+		const char *name = names[a->name - 1].text;
+		put(3, &a->name, sizeof a->name, name, strnlen(name, LONGEST_NAME));
+		names[a->name - 1].sent = generation;
+	}
+	if (a->path && paths[a->path - 1].sent < generation) {
+		struct path *p = &paths[a->path - 1];
+		put(4, &a->path, sizeof a->path, p->sites, p->n * sizeof *p->sites);
+		p->sent = generation;
+	}
+	put(5, a, sizeof *a, "", 0);
 }
 
 static const char *copies[] = {"copy",
@@ -357,11 +335,7 @@ static const char *copies[] = {"copy",
 /* take reads one record of CUPTI's, under the lock. */
 static void take(const void *record)
 {
-	struct {
-		uint64_t start, end;
-		uint32_t path, name, device, kind;
-		uint64_t bytes;
-	} a = {0};
+	struct activity a = {0};
 	const struct cg_activity_kernel *k = record;
 	const struct cg_activity_memcpy *c = record;
 	const struct cg_activity_memset *s = record;
@@ -390,8 +364,7 @@ static void take(const void *record)
 		lost++;
 		return;
 	}
-	tell_device(a.device);
-	put(5, &a, sizeof a, "", 0);
+	tell(&a);
 }
 
 static void wanted(uint8_t **buffer, size_t *size, size_t *records)
@@ -413,7 +386,10 @@ static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t si
 	if (!cupti.dropped(context, stream, &n))
 		lost += n;
 	if (lost) {
+		if (used + 16 > DATAGRAM)
+			flush_locked();
 		put(6, &lost, sizeof lost, "", 0);
+		telling = lost;
 		lost = 0;
 	}
 	flush_locked();
@@ -421,27 +397,47 @@ static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t si
 	free(buffer);
 }
 
-static uint64_t now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
+static pthread_mutex_t flushes = PTHREAD_MUTEX_INITIALIZER; /* held by each flush */
+static int ended;                                           /* under it: no flush follows */
 
 /* flushing asks for what is complete, four times a second: CUPTI itself tells only buffers that are full. */
 static void *flushing(void *arg)
 {
-	for (;;) {
+	for (int stop = 0; !stop;) {
 		usleep(250000);
-		cupti.flush(0);
+		pthread_mutex_lock(&flushes);
+		stop = ended;
+		if (!stop)
+			cupti.flush(0);
+		pthread_mutex_unlock(&flushes);
 	}
 	return arg;
 }
 
+/* at_end asks for the last. After it CUPTI and CUDA may be taken down. */
 static void at_end(void)
 {
-	if (to >= 0)
+	struct timespec until;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	if (to < 0 || pthread_mutex_timedlock(&flushes, &until))
+		return;
+	if (!ended)
 		cupti.flush(1);
+	ended = 1;
+	pthread_mutex_unlock(&flushes);
+}
+
+/* start_flushing makes the thread for it, which takes no signal of the program's. */
+static void start_flushing(void)
+{
+	pthread_t thread;
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (!pthread_create(&thread, NULL, flushing, NULL))
+		pthread_detach(thread);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* ---- the beginning ---- */
@@ -519,10 +515,8 @@ static void begin(void)
 		say("CUPTI names no function that launches kernels");
 		return;
 	}
-	pthread_t thread;
 	pthread_atfork(NULL, NULL, forked);
-	if (!pthread_create(&thread, NULL, flushing, NULL))
-		pthread_detach(thread);
+	start_flushing();
 	atexit(at_end);
 	say("%s", "");
 }
