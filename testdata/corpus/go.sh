@@ -104,7 +104,8 @@ for w in $what; do
     ;;
   http2)
     module golang.org/x/net v0.62.0 net
-    compare_long http2 "$work/net" -short ./http2/... ./trace ./html ./idna
+    # With -race one test fails plainly in some 60 of 400 runs.
+    compare_long http2 "$work/net" -short -skip TestTransportFailureErrorForHTTP1Response ./http2/... ./trace ./html ./idna
     ;;
   protobuf)
     module google.golang.org/protobuf v1.36.12 protobuf
