@@ -260,3 +260,68 @@ func TestSpansOfPythonHaveJoules(t *testing.T) {
 	said, _ = inPython(t, hooksPython(t), program+"\n")
 	says(t, said, `"name": "search"`, `"codegreen.energy_j": `, `"codegreen.energy_kind": "measured"`)
 }
+
+const spansReachTheNext = `
+import os, time
+from opentelemetry.sdk.trace import TracerProvider, SpanProcessor
+from codegreen.opentelemetry import EnergySpanProcessor
+
+class Next(SpanProcessor):
+    def __init__(self):
+        self.names, self.closed = [], 0
+    def on_end(self, span):
+        if span.name == "bad":
+            raise ValueError("full")
+        self.names.append(span.name)
+    def shutdown(self):
+        self.closed += 1
+    def force_flush(self, timeout_millis=30000):
+        return True
+
+following = Next()
+processor = EnergySpanProcessor(following)
+provider = TracerProvider()
+provider.add_span_processor(processor)
+tracer = provider.get_tracer("test")
+# The next processor fails once.
+for name in "bad", "good":
+    tracer.start_span(name).end()
+assert provider.force_flush(5000) and following.names == ["good"], following.names
+# A forked child, whose parent's other thread has the lock.
+span = tracer.start_span("forked")
+with processor._lock:
+    child = os.fork()
+    if child == 0:
+        span.end()
+        os._exit(0 if following.names == ["good", "forked"] else 1)
+until = time.monotonic() + 20
+while True:
+    pid, status = os.waitpid(child, os.WNOHANG)
+    if pid or time.monotonic() > until:
+        break
+    time.sleep(0.01)
+if not pid:
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+assert pid and status == 0, (pid, status)
+span.end()
+# Behind the worker's end: spans are handed on at once, and shutdown stops the session.
+late = tracer.start_span("late")
+processor._ended.put(None); processor._worker.join()
+late.end()
+assert following.names == ["good", "forked", "late"], following.names
+processor.shutdown()
+assert not processor._session._running and following.closed == 1
+before = len(processor._session._all), len(processor._open)
+tracer.start_span("behind").end()
+assert following.names[-1] == "behind" and before == (len(processor._session._all), len(processor._open)), before
+print("held", len(following.names))
+`
+
+// The processor behind EnergySpanProcessor gets each span: when it failed for another, in a forked child while a thread of
+// the parent had the lock, and behind the end of the processor's thread.
+func TestSpansReachTheNextProcessor(t *testing.T) {
+	t.Parallel()
+	said, _ := inPython(t, hooksPython(t), spansReachTheNext)
+	says(t, said, "held 4")
+}

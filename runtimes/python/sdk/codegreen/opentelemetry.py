@@ -4,6 +4,7 @@
 
     provider.add_span_processor(EnergySpanProcessor(BatchSpanProcessor(exporter)))
 """
+import logging
 import os
 import queue
 import threading
@@ -16,6 +17,7 @@ from . import _measured
 from ._result import Stack, TaskResult
 
 PREFIX = "codegreen."
+log = logging.getLogger(__name__)
 
 
 class EnergySpanProcessor(SpanProcessor):
@@ -37,23 +39,31 @@ class EnergySpanProcessor(SpanProcessor):
         self._worker.start()
 
     def on_start(self, span, parent_context=None):
-        if os.getpid() == self._pid:
+        if os.getpid() == self._pid and self._session._running:
             self._begin(span)
         self._next.on_start(span, parent_context=parent_context)
 
     def on_end(self, span):
-        with self._lock:
-            found = self._open.pop(span.context.span_id, None)
-        if found is None or os.getpid() != self._pid:  # it began before this processor was there, or before a fork
+        found = None
+        if os.getpid() == self._pid:  # in a forked child another thread may have had the lock
+            with self._lock:
+                found = self._open.pop(span.context.span_id, None)
+        if found is None:  # it began before this processor was there, behind the session, or before a fork
             self._next.on_end(span)
             return
         self._end(*found)
-        self._ended.put((span, found[0]))
+        if self._worker.is_alive():
+            self._ended.put((span, found[0]))
+        else:  # behind shutdown, or at the end of the interpreter
+            self._hand_on(span, found[0])
 
     def shutdown(self):
-        if os.getpid() == self._pid and self._worker.is_alive():
-            self._ended.put(None)
-            self._worker.join(30)
+        if os.getpid() == self._pid:
+            if self._worker.is_alive():
+                self._ended.put(None)
+                self._worker.join(30)
+            if not self._worker.is_alive():
+                self._hand_on_rest()
             if self._own:
                 self._session.stop()
         self._next.shutdown()
@@ -104,17 +114,34 @@ class EnergySpanProcessor(SpanProcessor):
             if isinstance(one, threading.Event):
                 one.set()
                 continue
-            span, task = one
+            self._hand_on(*one)
+
+    def _hand_on_rest(self):
+        """What came behind the worker's last look."""
+        while True:
             try:
-                told = with_energy(span, task)
-            except Exception:  # a span is not lost for its joules
-                told = span
-            if self._own:  # its tasks are in no file, and there may be many
-                with self._session._data:
-                    for tasks in (self._session._all, self._session._pending):
-                        if task in tasks:
-                            tasks.remove(task)
-            self._next.on_end(told)
+                one = self._ended.get_nowait()
+            except queue.Empty:
+                return
+            if isinstance(one, threading.Event):
+                one.set()
+            elif one is not None:
+                self._hand_on(*one)
+
+    def _hand_on(self, span, task):
+        try:
+            span = with_energy(span, task)
+        except Exception:  # a span is not lost for its joules
+            log.exception("codegreen: a span has no energy")
+        if self._own:  # its tasks are in no file, and there may be many
+            with self._session._data:
+                for tasks in (self._session._all, self._session._pending):
+                    if task in tasks:
+                        tasks.remove(task)
+        try:
+            self._next.on_end(span)
+        except Exception:  # it shall have those that follow
+            log.exception("codegreen: the next processor failed")
 
 
 def with_energy(span, task):
