@@ -127,8 +127,8 @@ func (s *series) plan(c *cli.Context) error {
 	for _, p := range parameters {
 		in := slices.Concat(append(templates, around)...)
 		if len((sweep.Point{p.Name: ""}).Of(in...)) == 0 {
-			return fail(statusUsage, "-L, -P: {%s} does not stand in the command (nor in --prepare, --validate or "+
-				"--stdin)", p.Name)
+			return fail(statusUsage, "-L, -P: the command does not contain {%s} (nor do --prepare, --validate and "+
+				"--stdin): put {%[1]s} where the value belongs", p.Name)
 		}
 	}
 	points := sweep.Points(parameters, sample, s.draw)

@@ -180,11 +180,11 @@ func point(all []Parameter, i int) Point {
 	return at
 }
 
-// Fill puts the values into a text. Braces about other words stay.
+// Fill puts the values into a text. Braces about other words stay, and so does ${NAME}, which is a shell's.
 func (at Point) Fill(text string) string {
 	var pairs []string
 	for name, value := range at {
-		pairs = append(pairs, "{"+name+"}", value)
+		pairs = append(pairs, "${"+name+"}", "${"+name+"}", "{"+name+"}", value)
 	}
 	return strings.NewReplacer(pairs...).Replace(text)
 }
@@ -193,7 +193,9 @@ func (at Point) Fill(text string) string {
 func (at Point) Of(texts ...string) Point {
 	part := Point{}
 	for name, value := range at {
-		if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, "{"+name+"}") }) {
+		if slices.ContainsFunc(texts, func(text string) bool {
+			return strings.Count(text, "{"+name+"}") > strings.Count(text, "${"+name+"}")
+		}) {
 			part[name] = value
 		}
 	}

@@ -98,6 +98,12 @@ func TestPoints(t *testing.T) {
 			t.Errorf("%s: %d of 4000", at, n)
 		}
 	}
+	if got := (Point{"n": "7"}).Fill("n={n}; echo ${n} {n}$"); got != "n=7; echo ${n} 7$" {
+		t.Errorf("a shell's variable: %q", got)
+	}
+	if part := (Point{"n": "7", "m": "8"}).Of("echo ${n} ${m} {m}"); len(part) != 1 || part["m"] != "8" {
+		t.Errorf("a shell's variable: %v", part)
+	}
 	if part := (Point{"a": "1", "b": "2"}).Of("x{b}", "y"); len(part) != 1 || part["b"] != "2" {
 		t.Errorf("%v", part)
 	}
