@@ -42,12 +42,49 @@ func writeRepeated(w io.Writer, r *repeated.Result, o format.Options) error {
 	return p.print(w)
 }
 
-// swept shows commands with parameters: a row each, and how their energies grow.
+// swept shows commands with parameters: a row each under the command that they are of, and how their energies grow.
 func (p *printer) swept(r *repeated.Result) {
 	all := r.All()
-	p.line("%s  %s", p.paint(bold, "Command"), p.cut(all[0].Line(), p.Width-9))
-	p.line("  %s  %d, %s each", pad("Commands", 8), len(all), countedRuns(all[0]))
-	p.line("  %s  %s", pad("Source", 8), p.paint(dim, p.cut(all[0].Backend.Name, p.Width-12)))
+	for i, group := range byTemplate(all) {
+		p.line("%s  %s", p.paint(bold, "Command"), p.cut(templateOf(group[0]), p.Width-9))
+		if i == 0 {
+			p.line("  %s  %d, %s each", pad("Commands", 8), len(all), countedRuns(all[0]))
+			p.line("  %s  %s", pad("Source", 8), p.paint(dim, p.cut(all[0].Backend.Name, p.Width-12)))
+		}
+		p.settings(group)
+		p.line("")
+	}
+	for _, g := range r.Growth {
+		p.line("%s", p.paint(bold, shown.Line(g.Title())))
+		for _, line := range g.Lines() {
+			p.note(dim, line[0], line[1])
+		}
+		p.line("")
+	}
+}
+
+// templateOf is the command with its parameters' names in braces.
+func templateOf(c repeated.Command) string {
+	if len(c.Template) > 0 {
+		c.Argv = c.Template
+	}
+	return c.Line()
+}
+
+// byTemplate are the commands of each template.
+func byTemplate(all []repeated.Command) (groups [][]repeated.Command) {
+	for _, c := range all {
+		at := slices.IndexFunc(groups, func(g []repeated.Command) bool { return templateOf(g[0]) == templateOf(c) })
+		if at < 0 {
+			at, groups = len(groups), append(groups, nil)
+		}
+		groups[at] = append(groups[at], c)
+	}
+	return groups
+}
+
+// settings shows the commands of a template: a row each, and what the table has no room for.
+func (p *printer) settings(group []repeated.Command) {
 	mean := func(s *repeated.Statistic, show func(float64) string) string {
 		if s == nil {
 			return "?"
@@ -60,7 +97,7 @@ func (p *printer) swept(r *repeated.Result) {
 	}
 	verbose := p.Verbose
 	p.Verbose = true // all rows
-	table(p, "parameters", all, command.Setting, []column[command]{
+	table(p, "parameters", group, command.Setting, []column[command]{
 		{"program", 0, func(c command) string { return mean(c.ProgramEnergyJ, joules(c)) }},
 		{"interval", 60, func(c command) string { return c.ProgramEnergyJ.Interval(figures.Joules) }},
 		{"machine", 72, func(c command) string { return mean(c.EnergyJ, joules(c)) }},
@@ -74,18 +111,15 @@ func (p *printer) swept(r *repeated.Result) {
 		}},
 	})
 	p.Verbose = verbose
-	for _, c := range all {
+	for _, c := range group {
+		if c.Footprint != nil || len(c.Units) > 0 {
+			p.line("%s", p.cut(c.Setting(), p.Width))
+			p.footprint(c.Footprint, c.Mark(), "  ")
+			p.units(c, c.Mark())
+		}
 		if c.BudgetExceeded != nil && *c.BudgetExceeded {
 			p.line("%s: %s", c.Setting(), p.paint(yellow, "the budget is exceeded"))
 		}
-	}
-	p.line("")
-	for _, g := range r.Growth {
-		p.line("%s", p.paint(bold, shown.Line(g.Title())))
-		for _, line := range g.Lines() {
-			p.note(dim, line[0], line[1])
-		}
-		p.line("")
 	}
 }
 
