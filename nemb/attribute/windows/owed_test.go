@@ -55,6 +55,30 @@ func TestCheckpointsAreOwed(t *testing.T) {
 	check("nothing is owed twice", 2000*µs, 7000*µs, 4000*µs)
 }
 
+// What ended threads owe is paid soon after, or not at all, and has a limit.
+func TestDebtsExpire(t *testing.T) {
+	x := &threadTimes{probe: 1}
+	for range 5 {
+		x.owe(30e6)
+	}
+	if paid := x.pay(1e9); !near(paid, mostOwing) {
+		t.Errorf("%g ns of five debts of 30 ms", paid)
+	}
+	x.owe(20e6)
+	x.at = 300e6
+	x.owe(10e6)
+	if paid := x.pay(5e6); !near(paid, 5e6) {
+		t.Errorf("%g ns, want 5 ms", paid)
+	}
+	x.at = 600e6 // of the first debt 15 ms are left, and nobody owes them any more
+	if paid := x.pay(1e9); !near(paid, 10e6) {
+		t.Errorf("%g ns, want 10 ms", paid)
+	}
+	if paid := x.pay(1e9); paid != 0 {
+		t.Errorf("%g ns are paid twice", paid)
+	}
+}
+
 // Of threads that nobody has read, those that had events have run.
 func TestGuesses(t *testing.T) {
 	g := guesses{of: make([]guess, 3)}

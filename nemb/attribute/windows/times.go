@@ -17,8 +17,12 @@ type threadTimes struct {
 	probe   int32   // the path of what checkpoints cost, 0 for none
 	covered float64 // program time of the threads, ns
 	beyond  float64 // program time outside the threads, as an envelope, ns
-	owing   float64 // of checkpoints of threads that have ended, which is in no thread's time, ns
+	owing   []debt  // of threads that have ended, oldest first
+	at      float64 // when the open window ends, ns
 }
+
+// debt is what checkpoints of threads took that have ended, and is in no thread's time, in nanoseconds.
+type debt struct{ ns, until float64 }
 
 // threadTime is what is known of a thread's processor time.
 type threadTime struct {
@@ -48,7 +52,11 @@ const late = 10e6
 
 // mostOwing bounds what a thread owes for its checkpoints: where cg has to wait for a processor, it reads the times of
 // threads so late. What costs less than was measured at the start of the program is not owed for ever.
+// The same is the most that all ended threads owe together.
 const mostOwing = 100e6
+
+// owingFor is for how long after the end of a thread its debt is paid: what is used later is other work.
+const owingFor = 500e6
 
 // read is the processor times that a sample has, by thread.
 func read(s nemb.Sample) map[checkpoint.Thread]float64 {
@@ -76,7 +84,7 @@ func (w *Windows) Killed(s nemb.Sample) func(checkpoint.Thread) bool {
 // known.
 func (x *threadTimes) close(tree *paths.Tree, s nemb.Sample, perTick, program float64, threads []Thread) (sum float64) {
 	read := read(s)
-	x.now = x.now[:0]
+	x.now, x.at = x.now[:0], float64(s.Time)
 	guesses := guesses{of: make([]guess, len(threads))}
 	for i, thread := range threads {
 		t := x.take(thread)
@@ -235,16 +243,35 @@ func ratio(part, all float64) float64 {
 
 // pay takes what threads that have ended owe for their checkpoints from what no thread is known to have used, as if one
 // more thread had used it. It returns how much.
-func (x *threadTimes) pay(outside float64) float64 {
-	paid := min(x.owing, outside)
+func (x *threadTimes) pay(outside float64) (paid float64) {
+	x.owing = slices.DeleteFunc(x.owing, func(d debt) bool { return d.until < x.at })
+	for i := range x.owing {
+		part := max(0, min(x.owing[i].ns, outside-paid))
+		x.owing[i].ns -= part
+		paid += part
+	}
+	x.owing = slices.DeleteFunc(x.owing, func(d debt) bool { return d.ns <= 0 })
 	if paid <= 0 {
 		return 0
 	}
-	x.owing -= paid
 	x.covered += paid
 	x.beyond -= paid
 	x.now = append(x.now, &threadTime{used: paid, parts: []paths.Part{{Node: x.probe}}, shares: []float64{1}})
 	return paid
+}
+
+// owe notes what a thread owes that has ended in the open window.
+func (x *threadTimes) owe(ns float64) {
+	all := 0.0
+	for _, d := range x.owing {
+		all += d.ns
+	}
+	ns = min(ns, mostOwing-all)
+	if n := len(x.owing); ns > 0 && n > 0 && x.owing[n-1].until == x.at+owingFor {
+		x.owing[n-1].ns += ns
+	} else if ns > 0 {
+		x.owing = append(x.owing, debt{ns, x.at + owingFor})
+	}
 }
 
 // addCheckpoints gives a thread that owes for its checkpoints a part for them.
@@ -299,7 +326,7 @@ func (x *threadTimes) apportion(t *threadTime, tree *paths.Tree, perTick float64
 	}
 	t.owed = min(mostOwing, max(0, t.owed-t.used*runtime))
 	if t.ended {
-		x.owing += t.owed
+		x.owe(t.owed)
 	}
 	for i := range t.parts {
 		if i != checkpoints && sum > 0 {
