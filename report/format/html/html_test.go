@@ -438,6 +438,8 @@ func TestPage(t *testing.T) {
 		*after.Paths[2].SelfEnergyJ = *after.Paths[2].SelfEnergyJ * 3 / 2
 		content := reporttest.Write(t, "html", report.Several{before, after}, format.Options{Names: []string{"before", "after"}})
 		p := open(t, b, "changes", content, 1400, 900)
+		p.tab("difference") // whose tree a worker makes
+		p.is(`document.querySelectorAll('#difference-boxes .box').length`, "3")
 		reporttest.Golden(t, filepath.Join("testdata", "page-changes.txt"), p.words())
 		p.tab("compare")
 		rows := `[...document.querySelectorAll('#changes-table tbody .name')].map((e) => e.textContent).join()`
