@@ -390,7 +390,7 @@ func third(x uint64) uint64 {
 	{
 		defer cg.CodegreenEnter(base + 6)()
 	}
-	return churn(x, 1000)
+	return churn(x, 500)
 }
 
 //go:noinline
@@ -398,7 +398,7 @@ func whole(x uint64) uint64 {
 	{
 		defer cg.CodegreenEnter(base + 7)()
 	}
-	return churn(x, 3000)
+	return churn(x, 1500)
 }
 
 // seldom calls a function 2000 times that works for a short time, and then once for 200 us, n times.
