@@ -118,3 +118,18 @@ func otherFile(f io.ReadSeeker) error {
 	_, err := f.Seek(0, io.SeekStart)
 	return err
 }
+
+// BeginsWith reports whether a text is a JSON object whose first field has that name, by which documents of cg are
+// told apart. The text is at its beginning afterwards.
+func BeginsWith(f io.ReadSeeker, name string) bool {
+	defer f.Seek(0, io.SeekStart)
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return false
+	}
+	d := json.NewDecoder(f)
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return false
+	}
+	key, err := d.Token()
+	return err == nil && key == name
+}

@@ -7,7 +7,6 @@ package advice
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -431,18 +430,7 @@ func Schema() map[string]any {
 }
 
 // IsSaved reports whether a file holds such a document, and goes back to its beginning.
-func IsSaved(f io.ReadSeeker) bool {
-	defer f.Seek(0, io.SeekStart)
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return false
-	}
-	d := json.NewDecoder(f)
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return false
-	}
-	key, err := d.Token()
-	return err == nil && key == "advice"
-}
+func IsSaved(f io.ReadSeeker) bool { return report.BeginsWith(f, "advice") }
 
 // Read reads a saved document, and refuses what is none.
 func Read(f io.ReadSeeker) (*Document, error) {

@@ -5,7 +5,6 @@
 package bisection
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"reflect"
@@ -68,18 +67,7 @@ func Schema() map[string]any {
 }
 
 // IsSaved reports whether a file holds a search, and goes back to its beginning.
-func IsSaved(f io.ReadSeeker) bool {
-	defer f.Seek(0, io.SeekStart)
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return false
-	}
-	d := json.NewDecoder(f)
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return false
-	}
-	key, err := d.Token()
-	return err == nil && key == "bisection"
-}
+func IsSaved(f io.ReadSeeker) bool { return report.BeginsWith(f, "bisection") }
 
 // Read reads a saved search, and refuses what is none.
 func Read(f io.ReadSeeker) (*Result, error) {

@@ -1,7 +1,6 @@
 package trend
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -175,18 +174,7 @@ func Schema() map[string]any {
 }
 
 // IsSaved reports whether a file holds a trend, and goes back to its beginning.
-func IsSaved(f io.ReadSeeker) bool {
-	defer f.Seek(0, io.SeekStart)
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return false
-	}
-	d := json.NewDecoder(f)
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return false
-	}
-	key, err := d.Token()
-	return err == nil && key == "trend"
-}
+func IsSaved(f io.ReadSeeker) bool { return report.BeginsWith(f, "trend") }
 
 // ReadFrom reads a saved trend, and refuses what is none.
 func ReadFrom(f io.ReadSeeker) (*Trend, error) {
