@@ -22,7 +22,7 @@ import (
 // groups are the titles of flags in help and man pages, in their order, with the flags below each.
 // Flags of languages stand below the language's title, and others below the last.
 var groups = []struct{ title, flags string }{
-	{"what is run", "base head good bad first-parent build command parameter-list parameter-scan sample prepare " +
+	{"what is run", "base head good bad first-parent build command parameter-list parameter-scan draw sample prepare " +
 		"repeat warmup include-warmup shell stdin timeout cores cool-down pty ranks instrumented ignore-failure " +
 		"show-output max-pairs attempts max-time batch seed duration until-pid within pairs pid cgroup unit " +
 		"container intensity threads from"},

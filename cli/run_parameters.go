@@ -24,9 +24,9 @@ func parameterFlags() []cli.Flag {
 		&cli.GenericFlag{Name: "parameter-scan", Aliases: []string{"P"}, Value: &pairs{},
 			Usage: "run CMD with each number of a range, `NAME RANGE`: -P size 1..10, 1..1000:100 (steps of 100), " +
 				"1..1000*10 (each ten times the one before)"},
-		&cli.IntFlag{Name: "sample", Usage: "run `N` combinations of all parameters' values, drawn at random"},
+		&cli.IntFlag{Name: "draw", Usage: "run `N` combinations of all parameters' values, drawn at random"},
 		&cli.StringFlag{Name: "seed",
-			Usage: "draw --sample, and order the rounds, by the number `N`; default: another each time"},
+			Usage: "the number `N` from which --draw and the order of rounds follow; default: another each time"},
 	}
 }
 
@@ -113,14 +113,14 @@ func (s *series) plan(c *cli.Context) error {
 		}
 	}
 	s.draw = rand.New(rand.NewPCG(seed, 0))
-	sample := c.Int("sample")
+	drawn := c.Int("draw")
 	switch count := sweep.Count(parameters); {
-	case c.IsSet("sample") && len(parameters) == 0:
-		return fail(statusUsage, "--sample is for -L and -P")
-	case c.IsSet("sample") && (sample < 1 || sample > sweep.MostPoints):
-		return fail(statusUsage, "--sample: %d is no number of combinations: use 1 to %d", sample, sweep.MostPoints)
-	case sample == 0 && count > sweep.MostPoints:
-		return fail(statusUsage, "-L, -P: there are %.0f combinations, and %d can be run: draw some with --sample N, "+
+	case c.IsSet("draw") && len(parameters) == 0:
+		return fail(statusUsage, "--draw is for -L and -P")
+	case c.IsSet("draw") && (drawn < 1 || drawn > sweep.MostPoints):
+		return fail(statusUsage, "--draw: %d is no number of combinations: use 1 to %d", drawn, sweep.MostPoints)
+	case drawn == 0 && count > sweep.MostPoints:
+		return fail(statusUsage, "-L, -P: there are %.0f combinations, and %d can be run: draw some with --draw N, "+
 			"or use a range with steps, 1..1000:100 or 1..1000*10", count, sweep.MostPoints)
 	}
 	around := []string{c.String("prepare"), c.String("validate"), c.String("stdin")}
@@ -131,7 +131,7 @@ func (s *series) plan(c *cli.Context) error {
 				"--stdin): put {%[1]s} where the value belongs", p.Name)
 		}
 	}
-	points := sweep.Points(parameters, sample, s.draw)
+	points := sweep.Points(parameters, drawn, s.draw)
 	for _, template := range templates {
 		for _, at := range points {
 			s.add(template, around, at)
