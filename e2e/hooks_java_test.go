@@ -41,7 +41,8 @@ func TestMavenCompilesPackages(t *testing.T) {
 		args = append(args, "-Dmaven.repo.local="+filepath.Join(home, ".m2/repository"))
 	}
 	out, err := exec.Command("mvn", args...).CombinedOutput()
-	if strings.Contains(string(out), "could not be resolved") {
+	// .ci/run sets CG_JAVA_HOOKS where Maven gets what it needs.
+	if strings.Contains(string(out), "could not be resolved") && os.Getenv("CG_JAVA_HOOKS") == "" {
 		t.Skipf("Maven gets no plugins here\n%s", out)
 	}
 	if _, missing := os.Stat(filepath.Join(dir, "target/classes/codegreen/Session.class")); err != nil || missing != nil {
