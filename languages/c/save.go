@@ -65,7 +65,7 @@ func (d *dialect) saveTarget(t languages.Target, o instrument.Options, dir strin
 	if err := d.addHeaders(t, base, files, contents); err != nil {
 		return nil, err
 	}
-	return writeSaved(base, dir, contents)
+	return languages.WriteSaved(base, dir, contents)
 }
 
 // renderAlone gives the edits that turn a source file into one that records its checkpoints.
@@ -137,36 +137,6 @@ func (d *dialect) addHeaders(t languages.Target, base string, files []string, co
 		}
 	}
 	return nil
-}
-
-// writeSaved writes files below a folder that has none of the user's.
-func writeSaved(base, dir string, contents map[string][]byte) (names []string, err error) {
-	full, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, err
-	}
-	if _, above := languages.Below(full, base); above {
-		return nil, fmt.Errorf("%s is a source: choose another --output-dir", dir)
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil && !os.IsNotExist(err) {
-		return nil, err
-	}
-	if _, err := os.Stat(filepath.Join(dir, instrument.SavedMarker)); err != nil && len(entries) > 0 {
-		return nil, fmt.Errorf("%s: has files that cg did not write: choose another --output-dir", dir)
-	}
-	for rel, content := range contents {
-		name := filepath.Join(dir, rel)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			return nil, err
-		}
-		if err := os.WriteFile(name, content, 0o644); err != nil {
-			return nil, err
-		}
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names, instrument.MarkSaved(dir)
 }
 
 // recorders are the files with which the target's record their checkpoints: what their first

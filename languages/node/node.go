@@ -43,8 +43,9 @@ func init() {
 					{Name: "libuv pool", Threads: []string{"libuv-worker"}},
 				},
 			},
-			Rewrite: rewrite,
-			SDK:     &languages.SDK{Files: func() (map[string][]byte, error) { return runtimes.Folder("node/sdk") }},
+			Rewrite:    rewrite,
+			SaveTarget: saveTarget,
+			SDK:        &languages.SDK{Files: func() (map[string][]byte, error) { return runtimes.Folder("node/sdk") }},
 		},
 	})
 }

@@ -90,9 +90,11 @@ func same(t *testing.T, want, got ran) {
 }
 
 // compareCounts compares the calls with those that the program counted itself.
-func compareCounts(t *testing.T, got ran) {
+func compareCounts(t *testing.T, got ran) { compareCountsOf(t, got.Stdout, got.enters()) }
+
+func compareCountsOf(t *testing.T, stdout string, calls map[string]int) {
 	t.Helper()
-	_, line, counts := strings.Cut(got.Stdout, "COUNTS ")
+	_, line, counts := strings.Cut(stdout, "COUNTS ")
 	if !counts {
 		return
 	}
@@ -100,7 +102,6 @@ func compareCounts(t *testing.T, got ran) {
 	if err := json.Unmarshal([]byte(line), &want); err != nil {
 		t.Fatal(err)
 	}
-	calls := got.enters()
 	for name := range maps.Clone(calls) {
 		if name == "hit" || strings.HasSuffix(name, ".js") {
 			delete(calls, name)
