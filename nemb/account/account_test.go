@@ -345,7 +345,7 @@ func TestParseProc(t *testing.T) {
 			t.Errorf("%q: %v", text, got)
 		}
 	}
-	if got, ok := parseSchedstat([]byte("123456 7 8\n")); !ok || got != 123456 {
+	if got, queued, ok := parseSchedstat([]byte("123456 7 8\n")); !ok || got != 123456 || queued != 7 {
 		t.Errorf("%v, %v", got, ok)
 	}
 }
@@ -361,7 +361,7 @@ func FuzzParseProc(f *testing.F) {
 		if d, ok := ParseBusy(text); ok && d < 0 {
 			t.Error(d)
 		}
-		if d, ok := parseSchedstat(text); ok && d < 0 {
+		if d, queued, ok := parseSchedstat(text); ok && (d < 0 || queued < 0) {
 			t.Error(d)
 		}
 	})

@@ -12,15 +12,18 @@ import (
 )
 
 // thread reads /proc/PID/task/TID/schedstat, whose first number is the time
-// on a processor in ns (Documentation/scheduler/sched-stats.rst). The kernel
-// brings it up to date when the thread is switched or at its tick.
+// on a processor in ns, and whose second is the time of waiting for one
+// (Documentation/scheduler/sched-stats.rst). The kernel
+// brings the first up to date when the thread is switched or at its tick, and the second when the
+// thread gets a processor.
 type thread struct {
-	path string
-	fd   int // -1: opened for each reading
-	used time.Duration
-	at   checkpoint.Instant // when used was read
-	seen bool               // used was read
-	gone bool
+	path   string
+	fd     int // -1: opened for each reading
+	used   time.Duration
+	queued time.Duration
+	at     checkpoint.Instant // when used was read
+	seen   bool               // used was read
+	gone   bool
 }
 
 // keptThreads bounds the file descriptors that threads take up: a quarter of
@@ -69,13 +72,13 @@ func (t *thread) read() {
 	t.at = checkpoint.Monotime()
 	var text [96]byte
 	n, err := unix.Pread(fd, text[:], 0)
-	used, ok := parseSchedstat(text[:max(0, n)])
+	used, queued, ok := parseSchedstat(text[:max(0, n)])
 	if err != nil || !ok {
 		t.gone = true
 		t.close()
 		return
 	}
-	t.seen, t.used = true, max(t.used, used)
+	t.seen, t.used, t.queued = true, max(t.used, used), max(t.queued, queued)
 }
 
 // oldReading is how old a reading of a thread's time may be that ThreadTime gives.
@@ -96,13 +99,22 @@ func (a *Account) ThreadTime(t checkpoint.Thread) (used time.Duration, at checkp
 	return th.used, th.at, th.seen && !th.gone
 }
 
-func parseSchedstat(text []byte) (time.Duration, bool) {
-	first, _, whole := strings.Cut(string(text), " ")
-	v, err := strconv.ParseInt(first, 10, 64)
-	if !whole || err != nil || v < 0 {
-		return 0, false
+// parseSchedstat gives the time on a processor, and that of waiting for one, which is 0 where the kernel
+// does not count it.
+func parseSchedstat(text []byte) (used, queued time.Duration, ok bool) {
+	fields := strings.Fields(string(text))
+	if len(fields) < 2 {
+		return 0, 0, false
 	}
-	return time.Duration(v), true
+	times := [2]int64{}
+	for i := range times {
+		v, err := strconv.ParseInt(fields[i], 10, 64)
+		if err != nil || v < 0 {
+			return 0, 0, false
+		}
+		times[i] = v
+	}
+	return time.Duration(times[0]), time.Duration(times[1]), true
 }
 
 // CompareThreads orders threads by their ids.

@@ -19,12 +19,16 @@ type Usage struct {
 	// Background is what threads of the program used that do not do its work,
 	// by class (see Account.Classify). It is part of Program.
 	Background []time.Duration
+	// Read are the instants of the readings before and after the instant, between which the times are
+	// interpolated; the zero value where they are exact.
+	Read [2]checkpoint.Instant
 }
 
 // ThreadUsage is the processor time of one thread since it started.
 type ThreadUsage struct {
 	Thread checkpoint.Thread
 	CPU    time.Duration
+	Queued time.Duration // for which it waited for a processor
 }
 
 // Since is u less what had been used at the beginning. Threads keep their own.

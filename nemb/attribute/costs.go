@@ -169,14 +169,15 @@ func (o *outcome) bound(c *Cost, halfWidth []map[checkpoint.SiteID]float64, most
 		}
 		off := o.windows.Off(d)
 		s := o.selfBounds(d, c.Site, c.Domains[d]).Widened(off)
-		self.Lo, self.Hi = self.Lo+max(0, s.Lo), self.Hi+max(0, s.Hi)
+		own, all := o.windows.Divided(c.Site, d)
+		self.Lo, self.Hi = self.Lo+max(0, s.Lo-own.Lo), self.Hi+max(0, s.Hi+own.Hi)
 		_, i := o.windows.Bounds(c.Site, d)
 		if halfWidth[d] != nil {
 			known := o.windows.Part(d, float64(c.InclusiveDomains[d]), halfWidth[d][c.Site], o.inclusiveMachine[c.Site])
 			i = windows.Bounds{Lo: max(i.Lo, known.Lo), Hi: min(i.Hi, known.Hi)}
 		}
 		i = i.Widened(off)
-		inclusive.Lo, inclusive.Hi = inclusive.Lo+max(0, i.Lo), inclusive.Hi+max(0, i.Hi)
+		inclusive.Lo, inclusive.Hi = inclusive.Lo+max(0, i.Lo-all.Lo), inclusive.Hi+max(0, i.Hi+all.Hi)
 	}
 	c.Self.Lo, c.Self.Hi = interval(c.Self.Energy, self.Lo, min(self.Hi, most))
 	c.Inclusive.Lo, c.Inclusive.Hi = interval(c.Inclusive.Energy, inclusive.Lo, min(inclusive.Hi, most))

@@ -52,6 +52,7 @@ func (c *curve) at(t checkpoint.Instant) account.Usage {
 		Own:     between(a.Own, b.Own, part),
 		Other:   between(a.Other, b.Other, part),
 		Threads: make([]account.ThreadUsage, len(b.Threads)),
+		Read:    [2]checkpoint.Instant{c.times[i], c.times[i+1]},
 	}
 	j := 0
 	for i, th := range b.Threads {
@@ -60,11 +61,13 @@ func (c *curve) at(t checkpoint.Instant) account.Usage {
 		}
 		// A thread that was not there before used no more than the time
 		// that passed.
-		before := max(0, th.CPU-elapsed)
+		before := account.ThreadUsage{CPU: max(0, th.CPU-elapsed), Queued: max(0, th.Queued-elapsed)}
 		if j < len(a.Threads) && a.Threads[j].Thread == th.Thread {
-			before = a.Threads[j].CPU
+			before = a.Threads[j]
 		}
-		u.Threads[i] = account.ThreadUsage{Thread: th.Thread, CPU: between(before, th.CPU, part)}
+		u.Threads[i] = account.ThreadUsage{
+			Thread: th.Thread, CPU: between(before.CPU, th.CPU, part), Queued: between(before.Queued, th.Queued, part),
+		}
 	}
 	for i, used := range b.Background {
 		u.Background = append(u.Background, between(a.Background[i], used, part))

@@ -548,16 +548,33 @@ func TestCurve(t *testing.T) {
 	c.add(100, account.Usage{Program: 100, Own: 10, Other: 50, Threads: []account.ThreadUsage{th(1, 20), th(2, 150)}})
 	c.add(200, account.Usage{Program: 110, Own: 20, Other: 50, Threads: []account.ThreadUsage{th(2, 160)}})
 	for at, want := range map[checkpoint.Instant]string{
-		-5:  "0s 0s 0s [{1/1 10ns}]",
-		50:  "50ns 5ns 25ns [{1/1 15ns} {1/2 100ns}]",
-		100: "100ns 10ns 50ns [{1/1 20ns} {1/2 150ns}]",
-		150: "105ns 15ns 50ns [{1/2 155ns}]",
-		999: "110ns 20ns 50ns [{1/2 160ns}]",
+		-5:  "0s 0s 0s [{1/1 10ns 0s}]",
+		50:  "50ns 5ns 25ns [{1/1 15ns 0s} {1/2 100ns 0s}]",
+		100: "100ns 10ns 50ns [{1/1 20ns 0s} {1/2 150ns 0s}]",
+		150: "105ns 15ns 50ns [{1/2 155ns 0s}]",
+		999: "110ns 20ns 50ns [{1/2 160ns 0s}]",
 	} {
 		u := c.at(at)
 		if got := fmt.Sprint(u.Program, u.Own, u.Other, u.Threads); got != want {
 			t.Errorf("at %d: %s, want %s", at, got, want)
 		}
+	}
+	if c.at(50).Read != [2]checkpoint.Instant{0, 100} || c.at(100).Read != [2]checkpoint.Instant{} {
+		t.Errorf("between readings %v, at one %v", c.at(50).Read, c.at(100).Read)
+	}
+}
+
+// Between two readings the time of waiting for a processor is linear, too; a new thread waited no longer than the time
+// that passed.
+func TestQueuedBetween(t *testing.T) {
+	var c curve
+	th := func(tid uint32, queued time.Duration) account.ThreadUsage {
+		return account.ThreadUsage{Thread: checkpoint.Thread{PID: 1, TID: tid}, Queued: queued}
+	}
+	c.add(0, account.Usage{Threads: []account.ThreadUsage{th(1, 10)}})
+	c.add(100, account.Usage{Threads: []account.ThreadUsage{th(1, 50), th(2, 120)}})
+	if u := c.at(25); u.Threads[0].Queued != 20 || u.Threads[1].Queued != 45 {
+		t.Errorf("%+v", u.Threads)
 	}
 }
 

@@ -92,6 +92,7 @@ type Windows struct {
 	bounds   siteBounds
 	machine  machineTime
 	past     past
+	divided  divided
 }
 
 // Stats counts what was wrong with samples.
@@ -137,6 +138,8 @@ func New(domains []nemb.Domain, cpus int, tree *paths.Tree) *Windows {
 	w.threads = threadTimes{threads: map[checkpoint.Thread]*threadTime{}, rates: map[checkpoint.SiteID]*rate{}}
 	w.sites.of, w.paid.of = map[checkpoint.SiteID]Share{}, map[checkpoint.SiteID]Share{}
 	w.bounds.sites = map[checkpoint.SiteID]*siteBound{}
+	w.divided.spans, w.divided.doubts = map[checkpoint.Thread]*span{}, map[checkpoint.SiteID]*siteDoubt{}
+	w.divided.tree, w.divided.shares.of = tree, map[checkpoint.SiteID]Share{}
 	w.grow()
 	return w
 }
@@ -157,7 +160,10 @@ func (w *Windows) First() nemb.Sample { return w.first }
 func (w *Windows) Last() nemb.Sample { return w.prev }
 
 // End takes the paths that came after the last window.
-func (w *Windows) End() { w.grow() }
+func (w *Windows) End() {
+	w.grow()
+	w.divided.finishAll()
+}
 
 // grow takes the paths that the tree has more.
 func (w *Windows) grow() {
@@ -167,7 +173,7 @@ func (w *Windows) grow() {
 		w.Domains[d].Paths = extend(w.Domains[d].Paths, n)
 	}
 	w.machine.paths = extend(w.machine.paths, n)
-	for _, x := range []*siteShares{&w.sites, &w.paid} {
+	for _, x := range []*siteShares{&w.sites, &w.paid, &w.divided.shares} {
 		x.mark, x.under = extend(x.mark, n), extend(x.under, n)
 	}
 }
@@ -181,7 +187,7 @@ func extend[T any](s []T, n int) []T {
 }
 
 // Probe says which path has what checkpoints cost: its ticks are processor time.
-func (w *Windows) Probe(n int32) { w.threads.probe = n }
+func (w *Windows) Probe(n int32) { w.threads.probe, w.divided.probe = n, n }
 
 // Close divides the window that began with the sample before, which Begin or Close
 // took. threads are those of the program that have call paths. The energy of a
@@ -238,6 +244,10 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 		out.Moved[d] = s.Energy[d] > prev.Energy[d]
 	}
 	w.past.keep()
+	if w.modelled && out.PerTick > 0 {
+		w.divided.weight += out.Weight + w.arrears.late
+		w.divided.close(s, prev, out.PerTick, w.threads.now)
+	}
 	out.Threads = w.bookTimes(out.PerTick)
 	return out
 }
