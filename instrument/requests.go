@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,7 +16,7 @@ import (
 
 const maxRequest = 1 << 28
 
-func (s *Server) answer(c net.Conn) {
+func (s *Server) answer(c io.ReadWriter) {
 	r := bufio.NewReader(c)
 	line, err := r.ReadString('\n')
 	if err != nil {
@@ -269,7 +268,7 @@ func (s *Server) rewrite(entry bool, file string, own bool, source []byte) (stri
 //	woven base length length sites places code   numbers base+1 ... are the file's; lengths of sites and places
 //	ok plan                                      only the runtime can weave the source
 //	unparsed reason
-func (s *Server) weave(c net.Conn, r *bufio.Reader, body string) {
+func (s *Server) weave(c io.Writer, r *bufio.Reader, body string) {
 	p := strings.SplitN(body, "\x00", 5)
 	if len(p) != 5 {
 		c.Write([]byte("refused\x00no such request"))

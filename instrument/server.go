@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -56,6 +57,7 @@ type Server struct {
 
 	ahead    func(module, path string) bool
 	listener net.Listener
+	pipe     *os.File // see PipeOf; nil without one
 	wait     sync.WaitGroup
 
 	mu      sync.Mutex
@@ -84,7 +86,7 @@ func (s *Server) languageOf(file string) string {
 	return s.Language
 }
 
-// Listen starts answering on a Unix socket at path.
+// Listen starts answering on a Unix socket at path, and with a Rewriter at the pipe beside it.
 func (s *Server) Listen(path string) error {
 	l, err := net.Listen("unix", path)
 	if err != nil {
@@ -93,6 +95,12 @@ func (s *Server) Listen(path string) error {
 	s.listener = l
 	s.bases = map[string]int{}
 	s.begun, s.spans = map[checkpoint.SiteID]checkpoint.Instant{}, map[checkpoint.SiteID]Span{}
+	if s.Rewriter != nil {
+		if err := s.listenAtPipe(PipeOf(path)); err != nil {
+			l.Close()
+			return err
+		}
+	}
 	s.wait.Go(func() {
 		for {
 			c, err := l.Accept()
@@ -125,6 +133,9 @@ func (s *Server) SetAhead(ahead func(module, path string) bool) {
 // Close stops answering and waits for the answers under way.
 func (s *Server) Close() error {
 	err := s.listener.Close()
+	if s.pipe != nil {
+		s.pipe.Close()
+	}
 	s.wait.Wait()
 	return err
 }

@@ -370,7 +370,7 @@ func (r *Run) warnOfRuntime(f Facts) {
 	}
 	if f.Pure != nil {
 		r.Warn("pure-runtime",
-			"checkpoints are written by the interpreter itself, some ten times slower than natively: "+*f.Pure)
+			"checkpoints are written by the interpreter itself, which takes longer than the native library: "+*f.Pure)
 	}
 }
 

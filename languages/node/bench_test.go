@@ -33,8 +33,8 @@ for (const [name, loop] of Object.entries(loops)) {
 console.log(JSON.stringify(least))
 `
 
-// BenchmarkPair gives what enter and exit add to a call in each node, with every call timed and within
-// the budget of 10 %. The reference is two readings of performance.now.
+// BenchmarkPair gives what enter and exit add to a call in each node, with every call timed, within
+// the budget of 10 %, and without the addon. The reference is two readings of performance.now.
 func BenchmarkPair(b *testing.B) {
 	dir := b.TempDir()
 	writeFiles(b, dir, map[string]string{"pair.js": pairScript})
@@ -57,6 +57,7 @@ func BenchmarkPair(b *testing.B) {
 				for range 3 {
 					note("plain", execute(b, dir, nil, node, "pair.js"))
 					note("timed", measured(b, dir, node, []string{"pair.js"}, adding))
+					note("pure", measured(b, dir, node, []string{"pair.js"}, withoutAddon))
 					note("budget", measured(b, dir, node, []string{"pair.js"}, budget))
 				}
 			}
@@ -65,6 +66,7 @@ func BenchmarkPair(b *testing.B) {
 			for _, loop := range []string{"call", "method", "arrow"} {
 				b.ReportMetric(least["plain "+loop], "ns/plain-"+loop)
 				b.ReportMetric(least["timed "+loop]-least["plain "+loop], "ns/timed-"+loop)
+				b.ReportMetric(least["pure "+loop]-least["plain "+loop], "ns/pure-"+loop)
 				b.ReportMetric(least["budget "+loop]-least["plain "+loop], "ns/budget-"+loop)
 			}
 		})

@@ -45,7 +45,12 @@ func fixtures(t testing.TB) []fixture {
 }
 
 // TestCases runs every fixture as it is and with checkpoints.
-func TestCases(t *testing.T) {
+func TestCases(t *testing.T) { runCases(t) }
+
+// TestCasesWithoutAddon does so where the addon cannot be had: checkpoints are JavaScript alone.
+func TestCasesWithoutAddon(t *testing.T) { runCases(t, words, withoutAddon) }
+
+func runCases(t *testing.T, options ...option) {
 	for _, node := range nodes(t) {
 		for _, f := range fixtures(t) {
 			t.Run(majorOf(t, node)+"/"+f.name, func(t *testing.T) {
@@ -53,8 +58,11 @@ func TestCases(t *testing.T) {
 					t.Skip("Node 18 does not look into a text for what kind of module it is")
 				}
 				want := execute(t, f.dir, nil, node, f.script)
-				got := measured(t, f.dir, node, []string{f.script})
+				got := measured(t, f.dir, node, []string{f.script}, options...)
 				same(t, want, got)
+				if got.Pure != (len(options) > 0) {
+					t.Errorf("without the addon: %v", got.Pure)
+				}
 				if got.Lost > 0 || got.Off != "" {
 					t.Errorf("%d events lost, %s", got.Lost, got.Off)
 				}

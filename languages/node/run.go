@@ -199,8 +199,12 @@ func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
 	if s.OwnCheckpoints {
 		return command, nil
 	}
-	if command.Uninstrumented = keptOut(p.flags, s.Native); command.Uninstrumented != "" {
+	if command.Uninstrumented = forbidden(p.flags); command.Uninstrumented != "" {
 		return command, nil
+	}
+	addon, reason := s.Native.Path, s.Native.Reason
+	if slices.Contains(allFlags(p.flags), noAddons) {
+		addon, reason = "", noAddons+" keeps cg's addon out of Node"
 	}
 	here, err := runtimes.Unpack("node", s.Cache, s.Dir)
 	if err != nil {
@@ -215,8 +219,8 @@ func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
 		foreign = "1"
 	}
 	var b strings.Builder
-	for _, kv := range [][2]string{{"channel", s.Channel}, {"server", s.Server}, {"native", s.Native.Path},
-		{"entry", entry}, {"foreign", foreign}, {"off", off}} {
+	for _, kv := range [][2]string{{"channel", s.Channel}, {"server", s.Server}, {"native", addon},
+		{"reason", reason}, {"entry", entry}, {"foreign", foreign}, {"off", off}} {
 		fmt.Fprintf(&b, "%s=%s\n", kv[0], kv[1])
 	}
 	if err := os.WriteFile(run, []byte(b.String()), 0o600); err != nil {
@@ -235,21 +239,24 @@ func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
 	return command, nil
 }
 
-// keptOut is why a Node that is started so loads no addon, "" if it does.
-func keptOut(flags []string, native languages.Native) string {
-	all := slices.Concat(flags, strings.Fields(os.Getenv("NODE_OPTIONS")))
+// noAddons keeps all addons out of Node.
+const noAddons = "--no-addons"
+
+// allFlags are those of the command line and of the environment.
+func allFlags(flags []string) []string {
+	return slices.Concat(flags, strings.Fields(os.Getenv("NODE_OPTIONS")))
+}
+
+// forbidden is why a Node that is started so can have no checkpoints, "" if it can.
+func forbidden(flags []string) string {
+	all := allFlags(flags)
 	for _, f := range all {
 		switch f {
-		case "--no-addons":
-			return f + " keeps cg's addon out of Node"
 		case "--permission", "--experimental-permission":
 			if !slices.Contains(all, "--allow-addons") {
 				return f + " without --allow-addons keeps cg's addon out of Node"
 			}
 		}
-	}
-	if native.Path == "" {
-		return "checkpoints in Node are native: " + native.Reason
 	}
 	return ""
 }

@@ -85,6 +85,7 @@ type ran struct {
 	Skipped        []instrument.Skip
 	Lost           uint64
 	Off            string
+	Pure           bool            // checkpoints were JavaScript alone
 	Nests          map[string]bool // outer/inner of all sites that a path of sums has below one another
 }
 
@@ -145,6 +146,11 @@ func adding(*languages.Setup, *checkpoint.Channel) {}
 
 // words has threads tell single events, too, as they do without an option.
 func words(_ *languages.Setup, c *checkpoint.Channel) { c.WriteWords() }
+
+// withoutAddon has no addon.
+func withoutAddon(s *languages.Setup, _ *checkpoint.Channel) {
+	s.Native = languages.Native{Reason: "no C compiler"}
+}
 
 // coarse has checkpoints in the main module only.
 func coarse(s *languages.Setup, _ *checkpoint.Channel) {
@@ -217,6 +223,7 @@ func measured(t testing.TB, dir, node string, args []string, options ...option) 
 	<-stopped
 	channel.Finish(fold)
 	r.Runs, r.Sites, r.Skipped, r.Lost = runs, server.Sites(), server.Skipped(), channel.Lost()
+	_, r.Pure = server.PureRuntime()
 	r.Nests = map[string]bool{}
 	for pair := range nests {
 		r.Nests[r.Sites[pair[0]-1].Func+"/"+r.Sites[pair[1]-1].Func] = true
@@ -293,5 +300,21 @@ func TestArguments(t *testing.T) {
 		if p.path != want.path || status != want.status {
 			t.Errorf("%s: target %q, status %d; want %q, %d", line, p.path, status, want.path, want.status)
 		}
+	}
+}
+
+// TestForbidden: flags with which Node can have no checkpoints, also those of the environment.
+func TestForbidden(t *testing.T) {
+	for line, want := range map[string]bool{
+		"--permission": true, "--experimental-permission": true, "--permission --allow-addons": false, "--no-addons": false, "": false,
+	} {
+		if got := forbidden(strings.Fields(line)) != ""; got != want {
+			t.Errorf("%s: %v, want %v", line, got, want)
+		}
+		t.Setenv("NODE_OPTIONS", line)
+		if got := forbidden(nil) != ""; got != want {
+			t.Errorf("NODE_OPTIONS=%s: %v, want %v", line, got, want)
+		}
+		t.Setenv("NODE_OPTIONS", "")
 	}
 }

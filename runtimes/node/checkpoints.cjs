@@ -8,15 +8,13 @@ const EXIT = 1 << 21, SUSPEND = 2 << 21, RESUME = 3 << 21, CLOSE = 5 << 21;
 const OPEN = 1, TASKS = 2, MOST_TASKS = 64;
 
 const native = { exports: {} };
+let pure;  // pure.cjs, where there is no addon
 let tasks; // the box
 
 /** Opens the channel, and makes the checkpoints: "" or why that is not possible. */
 function begin(run) {
-  try {
-    process.dlopen(native, run.native);
-  } catch (e) {
-    return 'Node does not load the addon: ' + e.message;
-  }
+  const why = run.native ? load(run) : run.reason;
+  if (why) return beginPure(run, why);
   const error = native.exports.open(run.channel);
   if (error) return 'the channel cannot be opened: error ' + error;
   const box = new Uint32Array(native.exports.box);
@@ -30,8 +28,34 @@ function begin(run) {
   return '';
 }
 
+/** Loads the addon: "" or why that is not possible. */
+function load(run) {
+  try {
+    process.dlopen(native, run.native);
+    return '';
+  } catch (e) {
+    return 'Node does not load the addon: ' + e.message;
+  }
+}
+
+/** Makes checkpoints in JavaScript alone. */
+function beginPure(run, reason) {
+  pure = require('./pure.cjs');
+  const why = pure.open(run);
+  if (why) return why;
+  ask(run, 'pure', [reason]);
+  const { enter, exit, close, suspend, resume } = pure;
+  define('cg$e', enter);
+  define('cg$x', exit);
+  define('cg$c', close);
+  define('cg$s', (site, value) => { suspend(site); return value; });
+  define('cg$r', (site, value) => { resume(site); return value; });
+  return '';
+}
+
 /** Tells which tasks are open in this thread, the outermost first. */
 function openTasks(sites) {
+  if (pure) return pure.openTasks(sites);
   const shown = sites.slice(0, MOST_TASKS);
   tasks.set(shown, TASKS);
   tasks[OPEN] = shown.length;
@@ -44,8 +68,8 @@ function define(name, value) {
 /** The answer of cg to a request (instrument.Server): its parts, the last whole; undefined if cg is not reached. */
 function ask(run, operation, parts) {
   const body = Buffer.from(parts.join('\0'));
-  const head = Buffer.from(operation + '\t' + body.length + '\n');
-  const answer = native.exports.ask(run.server, Buffer.concat([head, body]));
+  const request = Buffer.concat([Buffer.from(operation + '\t' + body.length + '\n'), body]);
+  const answer = pure ? pure.ask(request) : native.exports.ask(run.server, request);
   if (!answer) return undefined;
   const text = Buffer.from(answer).toString();
   const at = text.indexOf('\0');

@@ -1,7 +1,8 @@
 // What cg says about this run: a file with a line "key=value" for each setting. Its path is in the
 // environment; a worker may have another, so the thread that starts it passes it on.
 //
-//   channel, server, native   the channel, the socket at which cg answers, the addon
+//   channel, server, native   the channel, the socket at which cg answers, the addon; none where there is a
+//   reason                    why the addon is not used
 //   entry                     only the file that is run is wanted (coarse)
 //   foreign                   files that are not the program's own may be wanted, too
 //   off                       the file that takes why there are no checkpoints
@@ -26,7 +27,7 @@ function read() {
     const at = line.indexOf('=');
     if (at > 0) run[line.slice(0, at)] = line.slice(at + 1);
   }
-  return run.native ? run : undefined;
+  return run.channel ? run : undefined;
 }
 
 /** Leaves a note for cg why a process has no checkpoints. */
