@@ -206,3 +206,31 @@ func TestOverLimits(t *testing.T) {
 		}
 	}
 }
+
+// TestOneWayToLeaveOut: what a test leaves out because it takes long goes through package long, which counts it.
+func TestOneWayToLeaveOut(t *testing.T) {
+	seen := 0
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := d.Name(); d.IsDir() && (name == "testdata" || len(name) > 1 && name[0] == '.' || path == "long") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		source, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		seen++
+		if call := "testing." + "Short()"; strings.Contains(string(source), call) {
+			t.Errorf("%s calls %s: use long.Skip, long.Without or long.Rounds", path, call)
+		}
+		return nil
+	})
+	if err != nil || seen == 0 {
+		t.Errorf("%d tests: %v", seen, err)
+	}
+}

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"gopkg.in/yaml.v3"
+
+	"cg/long"
 )
 
 // action is what action.yml says, as far as a runner reads it.
@@ -191,9 +193,7 @@ func TestActionsArePinned(t *testing.T) {
 
 // TestAction runs the shell steps of action.yml on a repository made here.
 func TestAction(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long")
-	}
+	long.Skip(t, "")
 	a, used := theAction(t)
 	for name, in := range a.Inputs {
 		if in.Description == "" || !strings.Contains(used, "inputs."+name) {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"cg/long"
 )
 
 // attack is a cache into which somebody else has written, and a program that is
@@ -33,8 +35,30 @@ func newAttack(t *testing.T, files map[string]string, want string, args ...strin
 	cache, hit := filepath.Join(dir, "shared", "cg"), filepath.Join(dir, "hit")
 	a := &attack{dir: dir, cache: cache, hit: hit, want: want, args: args}
 	check(t, os.MkdirAll(filepath.Join(dir, "tmp"), 0o700))
+	if cc, err := exec.LookPath("cc"); err == nil {
+		check(t, os.MkdirAll(filepath.Join(dir, "bin"), 0o700))
+		text := fmt.Sprintf(rememberingCompiler, cc)
+		check(t, os.WriteFile(filepath.Join(dir, "bin", "cc"), []byte(text), 0o700))
+	}
 	return a
 }
+
+// rememberingCompiler is the compiler, but that it compiles each native library of cg's once: it is wanted anew
+// whenever what the cache has of it is not to be trusted, and takes most of the time of these tests.
+const rememberingCompiler = `#!/bin/sh
+case " $* " in
+*' -shared '*) ;;
+*) exec %[1]s "$@" ;;
+esac
+for arg; do
+	[ "$before" = -o ] && made=$arg
+	before=$arg
+done
+kept=${0%%/*}/${before##*/}.so
+[ -f "$kept" ] || %[1]s "$@" || exit
+[ -f "$kept" ] || cp "$made" "$kept"
+cp "$kept" "$made"
+`
 
 func check(t testing.TB, err error) {
 	t.Helper()
@@ -50,8 +74,9 @@ func (a *attack) run(t *testing.T) string {
 	cmd := exec.Command(filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"), args...)
 	cmd.Dir = a.dir
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool {
-		return strings.HasPrefix(kv, "PYTHONDONTWRITEBYTECODE=") || strings.HasPrefix(kv, "PYTHONPYCACHEPREFIX=")
+		return strings.HasPrefix(kv, "PATH=") || strings.HasPrefix(kv, "PYTHONDONTWRITEBYTECODE=") || strings.HasPrefix(kv, "PYTHONPYCACHEPREFIX=")
 	})
+	cmd.Env = append(cmd.Env, "PATH="+filepath.Join(a.dir, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
 	cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+filepath.Dir(a.cache), "TMPDIR="+filepath.Join(a.dir, "tmp"), "HIT="+a.hit)
 	cmd.Env = append(cmd.Env, a.env...)
 	var said strings.Builder
@@ -85,8 +110,8 @@ func (a *attack) each(t *testing.T, kind, pattern string, plant func(t *testing.
 			if way == "owner" && os.Geteuid() != 0 {
 				t.Skip("only root can give files to another user")
 			}
-			if way == "owner" && testing.Short() {
-				t.Skip("takes long: the same check as of the mode")
+			if way == "owner" {
+				long.Skip(t, "the same check as of the mode")
 			}
 			found := a.found(t, pattern)
 			for _, path := range found {
@@ -419,8 +444,8 @@ func (a *attack) folders(t *testing.T, patterns ...string) {
 				if way == "owner" && os.Geteuid() != 0 {
 					t.Skip("only root can give folders to another user")
 				}
-				if way == "owner" && testing.Short() {
-					t.Skip("takes long: the same check as of the mode")
+				if way == "owner" {
+					long.Skip(t, "the same check as of the mode")
 				}
 				found := a.found(t, pattern)
 				for _, path := range found {

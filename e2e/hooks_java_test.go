@@ -8,14 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cg/long"
 )
 
 // Maven compiles the packages as cg sdk java writes them, also where its plugin is one that does not know
 // maven.compiler.release and takes Java 5 for what is not said: that of Maven 3.8.
 func TestMavenCompilesPackages(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long")
-	}
+	long.Skip(t, "")
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "sdk")
 	if out, err := exec.Command(filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"), "sdk", "java", dir).CombinedOutput(); err != nil {

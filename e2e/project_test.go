@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"cg/long"
 	"cg/report"
 )
 
@@ -128,9 +129,7 @@ func said(text string) string {
 // TestMaven builds the sample of two modules, whose virtual machines are those
 // of Surefire: what it says and how it ends is what Maven alone does.
 func TestMaven(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long")
-	}
+	long.Skip(t, "")
 	t.Parallel()
 	need(t, "mvn", "apt-get install maven")
 	dir := project(t, "testdata/programs/java/maven")
@@ -215,9 +214,7 @@ func TestMaven(t *testing.T) {
 // TestGradle builds the sample of two projects; tests that are up to date are
 // run all the same.
 func TestGradle(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long")
-	}
+	long.Skip(t, "")
 	t.Parallel()
 	need(t, "gradle", "apt-get install gradle")
 	// Its workers leave files where the machine's temporary ones are.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"cg/long"
 	"cg/nemb/simulate"
 	"cg/report"
 )
@@ -122,7 +123,7 @@ func TestSameEnergy(t *testing.T) {
 	t.Parallel()
 	python(t)
 	intervals := []string{"1ms", "10ms", "100ms"}
-	if testing.Short() {
+	if long.Without(t, "intervals of 1 and 100 ms") {
 		intervals = intervals[1:2]
 	}
 	for _, p := range sames {

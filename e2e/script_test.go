@@ -23,6 +23,7 @@ import (
 	"cg/cli"
 	_ "cg/crash" // as main.go has it
 	cuda "cg/kernels/simulate"
+	"cg/long"
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/simulate"
@@ -184,7 +185,7 @@ func TestScripts(t *testing.T) {
 			case "perf":
 				return account.NewInstructions() != nil, nil
 			case "long":
-				return !testing.Short(), nil
+				return long.Runs(), nil
 			case "others":
 				name := filepath.Join(t.TempDir(), "file")
 				err := os.WriteFile(name, nil, 0o600)

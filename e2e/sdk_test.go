@@ -23,6 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli"
+	"cg/long"
 	"cg/nemb/simulate"
 	"cg/runtimes/sdk/spec"
 )
@@ -154,7 +155,7 @@ func sdkPrograms(t testing.TB) []sdkProgram {
 	classes := filepath.Join(java, "classes")
 	run(java, append([]string{"javac", "--release", "17", "-Xlint:all,-try", "-Werror", "-d", classes, filepath.Join(root, "testdata/session/Scenarios.java")}, sources...)...)
 	all = append(all, sdkProgram{"java", []string{"java", "-cp", classes, "Scenarios"}})
-	if home := newestJDK(); releaseOf(home) >= 21 && !testing.Short() {
+	if home := newestJDK(); releaseOf(home) >= 21 && !long.Without(t, "the newest JDK") {
 		all = append(all, sdkProgram{fmt.Sprint("java ", releaseOf(home)), []string{filepath.Join(home, "bin/java"), "-cp", classes, "Scenarios"}})
 	}
 	return all

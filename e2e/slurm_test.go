@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cg/long"
 	"cg/ranks"
 )
 
@@ -220,9 +221,7 @@ func tail(names ...string) string {
 
 // TestRanksOfSlurm has the daemons of Slurm, with two virtual nodes.
 func TestRanksOfSlurm(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for Slurm's scheduler")
-	}
+	long.Skip(t, "it waits for Slurm's scheduler")
 	python(t)
 	env, counters := startSlurm(t, true)
 	c := newCluster(t, 2)

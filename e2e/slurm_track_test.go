@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"cg/long"
 )
 
 // slurmJob is a job on two nodes that records itself: with the commands, with the functions that
@@ -56,9 +58,7 @@ say done
 
 // TestTrackOfSlurm has the daemons of Slurm record a job on two virtual nodes.
 func TestTrackOfSlurm(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for Slurm's scheduler")
-	}
+	long.Skip(t, "it waits for Slurm's scheduler")
 	env, _ := startSlurm(t, false)
 	c := newCluster(t, 1)
 	job := filepath.Join(c.dir, "job.sh")

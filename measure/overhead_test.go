@@ -17,6 +17,7 @@ import (
 	"unsafe"
 
 	"cg/checkpoint"
+	"cg/long"
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/attribute"
@@ -168,10 +169,7 @@ var virtualPrograms = []string{"even", "uneven", "callers", "slower", "phases", 
 // same again.
 func TestTimesOfCountedCalls(t *testing.T) {
 	path := buildVirtual(t)
-	seeds := 9
-	if testing.Short() {
-		seeds = 2
-	}
+	seeds := long.Rounds(t, 2, 9)
 	// A figure that is off by less is of a function that used next to nothing: a part of
 	// the run.
 	const nothing = 0.002

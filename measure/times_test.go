@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"cg/checkpoint"
+	"cg/long"
 	"cg/nemb/attribute"
 )
 
@@ -52,10 +53,7 @@ func TestTimesOfTimedCalls(t *testing.T) {
 // though other shares of them are drawn at other times.
 func TestTimesOfDrawnCalls(t *testing.T) {
 	path := buildVirtual(t)
-	seeds := 9
-	if testing.Short() {
-		seeds = 2
-	}
+	seeds := long.Rounds(t, 2, 9)
 	within, all, narrow := 0, 0, 0
 	for _, name := range []string{"even", "uneven", "slower", "phases", "periodic", "tailed", "many", "sparse_first",
 		"hiccups", "callers", "recursive", "stopped", "seldom", "lagging"} {

@@ -22,6 +22,7 @@ import (
 	"cg/checkpoint"
 	"cg/instrument"
 	"cg/launcher"
+	"cg/long"
 	"cg/measure"
 	"cg/nemb"
 	"cg/nemb/account"
@@ -613,9 +614,7 @@ func TestGoBlocked(t *testing.T) {
 // The tests of a package are tasks: each with its name, how often and how long
 // it ran, and the goroutines that it started.
 func TestGoTesting(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long")
-	}
+	long.Skip(t, "")
 	g, err := goTool()
 	if err != nil {
 		t.Fatal(err)
@@ -726,9 +725,7 @@ func goSpans(t *testing.T, k goKind, env []string, args ...string) (spans []goSp
 
 // However a program is built, it tells the same.
 func TestGoBuilds(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long")
-	}
+	long.Skip(t, "")
 	for _, k := range []goKind{
 		{name: "race", args: []string{"-race"}, env: []string{"CGO_ENABLED=1"}},
 		{name: "race-portable", portable: true, args: []string{"-race"}, env: []string{"CGO_ENABLED=1"}},

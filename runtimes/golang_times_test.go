@@ -18,6 +18,7 @@ import (
 	"unsafe"
 
 	"cg/checkpoint"
+	"cg/long"
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/attribute"
@@ -229,10 +230,7 @@ func TestGoTimesOfTimedCalls(t *testing.T) {
 // 95 of 100, and stand for as many calls as there were.
 func TestGoTimesOfDrawnCalls(t *testing.T) {
 	program := goVirtualBuild(t)
-	seeds := 6
-	if testing.Short() {
-		seeds = 2
-	}
+	seeds := long.Rounds(t, 2, 6)
 	within, all, narrow := 0, 0, 0
 	for _, name := range []string{"even", "uneven", "callers", "slower", "phases", "periodic", "tailed", "many",
 		"hiccups", "panics", "stopped", "lagging"} {

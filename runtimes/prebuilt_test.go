@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"cg/long"
 )
 
 // What the build brought along needs no compiler. That of another source is not taken, and a
@@ -50,7 +52,7 @@ func TestPrebuilt(t *testing.T) {
 func TestPrebuild(t *testing.T) {
 	compiler(t)
 	javac, err := exec.LookPath("javac")
-	if err != nil || testing.Short() { // which takes some seconds
+	if err != nil || long.Without(t, "the classes of Java") {
 		javac = ""
 	}
 	ctx := context.Background()

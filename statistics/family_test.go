@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"cg/long"
 )
 
 // The example of Hollander and Wolfe, 1973, p. 69: permeability of membranes at
@@ -145,10 +147,7 @@ func TestFinish(t *testing.T) {
 // Of families of eleven in which nothing changed, at most 5 % see a regression;
 // one member that changed is found, and the others are not blamed.
 func TestFamilyPromise(t *testing.T) {
-	rounds := 100
-	if testing.Short() {
-		rounds = 20
-	}
+	rounds := long.Rounds(t, 20, 100)
 	thresholds := make([]float64, 11)
 	for i := range thresholds {
 		thresholds[i] = 0.05

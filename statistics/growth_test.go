@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"cg/long"
 )
 
 // grown are costs of sizes by a law, with noise of so much in each run.
@@ -58,10 +60,7 @@ func TestGrowExactly(t *testing.T) {
 // TestPromiseGrowth simulates what cg run says of how a cost grows: the interval of the exponent holds, a wrong
 // model is told from the others in at most 5 %, and where the sizes differ enough the right one is.
 func TestPromiseGrowth(t *testing.T) {
-	repeats := 60
-	if testing.Short() {
-		repeats = 20
-	}
+	repeats := long.Rounds(t, 20, 60)
 	wide := []float64{100, 200, 500, 1000, 2000, 5000, 10000, 20000}
 	narrow := []float64{100, 110, 120, 130, 140, 150}
 	nlogn := func(x float64) float64 { return 1e-5 * x * math.Log(x) }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
+
+	"cg/long"
 )
 
 func TestLinearized(t *testing.T) {
@@ -41,10 +43,7 @@ func TestUncertain(t *testing.T) {
 // The interval of a quotient holds the true one as often as it says, where divisors differ as much as Uncertain
 // lets through.
 func TestQuotientCoverage(t *testing.T) {
-	trials := 400
-	if testing.Short() {
-		trials = 150
-	}
+	trials := long.Rounds(t, 150, 400)
 	for _, c := range []struct {
 		runs   int
 		spread float64 // of the divisors

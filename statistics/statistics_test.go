@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
+
+	"cg/long"
 )
 
 func near(a, b, within float64) bool { return math.Abs(a-b) <= within }
@@ -136,9 +138,7 @@ func TestNoiseIsAsSaid(t *testing.T) {
 // The interval holds the true mean about as often as it says, for few
 // measurements and for skewed and correlated ones.
 func TestMeanIntervalCovers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds of processor time")
-	}
+	long.Skip(t, "")
 	const rounds = 300
 	for _, c := range []struct {
 		name        string
@@ -264,10 +264,7 @@ func naive(rng *rand.Rand, cv, effect float64) bool {
 // TestGatePromise: with no change at most 5 % false alarms; changes are found.
 // The rule of a fixed percentage is shown on the same noise.
 func TestGatePromise(t *testing.T) {
-	rounds := 1000
-	if testing.Short() {
-		rounds = 60
-	}
+	rounds := long.Rounds(t, 60, 1000)
 	t.Logf("%4s %7s | %10s %12s %6s %6s | %s", "CV", "change", "regression", "inconclusive", "pass", "pairs", "10 % rule")
 	for _, c := range []struct {
 		cv, effect  float64

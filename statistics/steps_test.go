@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"cg/long"
 )
 
 // The distance is that of the definition, at the cut where it is largest.
@@ -84,10 +86,7 @@ func TestSteps(t *testing.T) {
 // What cg trend promises: histories of 300 commits, each a check of six pairs of runs that
 // spread by 5 %.
 func TestPromiseSteps(t *testing.T) {
-	histories := 100
-	if testing.Short() {
-		histories = 20
-	}
+	histories := long.Rounds(t, 20, 100)
 	for _, change := range []float64{0, 0.02, 0.05, 0.1} {
 		t.Run(fmt.Sprintf("%g", 100*change), func(t *testing.T) {
 			t.Parallel()

@@ -14,6 +14,7 @@ import (
 
 	"cg/languages"
 	"cg/languages/languagetest"
+	"cg/long"
 	"cg/runtimes"
 )
 
@@ -141,11 +142,17 @@ func (m mode) compiler(d *dialect) string {
 func TestPrograms(t *testing.T) {
 	needCompiler(t, plusPlus)
 	object := stub(t)
-	modes := []mode{{flags: "-O0 -g", inline: true}, {flags: "-O2"}, {flags: "-O2 -flto=1", inline: true}}
+	modes := []mode{{flags: "-O0 -g", inline: true}, {flags: "-O2"}}
 	if _, err := exec.LookPath("clang++"); err == nil {
-		modes = append(modes, mode{flags: "-O2", inline: true, clang: true}, mode{flags: "-O0 -g", inline: true, clang: true})
+		modes = append(modes, mode{flags: "-O2", inline: true, clang: true})
 	} else if os.Getenv("CG_CLANG") != "" {
 		t.Error(err)
+	}
+	if !long.Without(t, "-flto=1, and clang with -O0") {
+		modes = append(modes, mode{flags: "-O2 -flto=1", inline: true})
+		if modes[2].clang {
+			modes = append(modes, mode{flags: "-O0 -g", inline: true, clang: true})
+		}
 	}
 	for _, d := range dialects {
 		all, standard := fixtures(t, d), "-std=gnu11 -w "
@@ -157,7 +164,7 @@ func TestPrograms(t *testing.T) {
 			cache := runtimes.Cache{Dir: t.TempDir()}
 			for _, f := range all {
 				for _, m := range modes {
-					if testing.Short() && (strings.Contains(m.flags, "lto") || m.clang && !m.inline) || m.clang && f.gcc {
+					if m.clang && f.gcc {
 						continue
 					}
 					t.Run(f.file+" "+m.compiler(d)+" "+m.flags, func(t *testing.T) {

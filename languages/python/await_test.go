@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"cg/long"
 )
 
 // A frame that waits for one with checkpoints stays below it: what that one
@@ -11,9 +13,7 @@ import (
 // together, the innermost first and last. One that waits for what has none
 // leaves at once.
 func TestAwaitChains(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long")
-	}
+	long.Skip(t, "")
 	const begin = `
 import asyncio, sys, types
 

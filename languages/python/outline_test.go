@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"cg/instrument"
+	"cg/long"
 )
 
 // outlines runs the planner of outline.py over texts, one JSON line each, and
@@ -84,9 +85,7 @@ func decorators() string {
 // TestOutlinesAgree: what outline.py finds in the interpreter's tree is what
 // planModule finds in tree-sitter's, for every text that both can parse.
 func TestOutlinesAgree(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long")
-	}
+	long.Skip(t, "")
 	for _, python := range interpreters(t) {
 		t.Run(version(python), func(t *testing.T) { outlinesAgree(t, python) })
 	}

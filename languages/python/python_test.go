@@ -2,6 +2,7 @@ package python
 
 import (
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"cg/checkpoint"
+	"cg/long"
 )
 
 const casesDir = "../../testdata/programs/python/cases"
@@ -119,26 +121,41 @@ func minor(python string) int {
 	return n
 }
 
-// interpreters are the default of this machine, in CI the lowest and the newest,
-// too, or all of them with CG_ALL_PYTHONS.
-func interpreters(t testing.TB) []string {
+// interpreters are the default of this machine, in CI the lowest and the newest, too, or all of them with
+// CG_ALL_PYTHONS. With -short each test has one of the lowest and the newest, by its name.
+func interpreters(t testing.TB) []string { return interpretersFrom(t, 0) }
+
+// interpretersFrom are those that are Python 3.needs or later.
+func interpretersFrom(t testing.TB, needs int) []string {
 	t.Helper()
 	all := pythons(t)
-	switch {
-	case os.Getenv("CG_ALL_PYTHONS") != "":
-		return all
-	case os.Getenv("CI") != "true":
-		return []string{byDefault(t)}
+	lowest, newest := all[0], all[len(all)-1]
+	if h := fnv.New32(); !long.Runs() {
+		h.Write([]byte(t.Name()))
+		if minor(lowest) < needs || h.Sum32()%2 == 0 {
+			lowest = newest
+		} else {
+			newest = lowest
+		}
 	}
-	return slices.Compact([]string{all[0], byDefault(t), all[len(all)-1]})
+	return slices.DeleteFunc(slices.Clone(all), func(python string) bool {
+		used := python == byDefault(t) || os.Getenv("CI") == "true" && (python == lowest || python == newest)
+		return minor(python) < needs || !used && os.Getenv("CG_ALL_PYTHONS") == ""
+	})
 }
 
 // TestInterpreters names the interpreters that the other tests use, and those
 // that they leave out (go test -v).
 func TestInterpreters(t *testing.T) {
+	all := pythons(t)
+	some := interpreters(t)
+	if os.Getenv("CI") == "true" && os.Getenv("CG_ALL_PYTHONS") == "" {
+		some = append(some, all[0], all[len(all)-1]) // with -short in other tests
+		long.Without(t, "in each test one of "+version(all[0])+" and "+version(all[len(all)-1]))
+	}
 	var used, left []string
-	for _, python := range pythons(t) {
-		if slices.Contains(interpreters(t), python) {
+	for _, python := range all {
+		if slices.Contains(some, python) {
 			used = append(used, version(python))
 		} else {
 			left = append(left, version(python))
@@ -186,33 +203,34 @@ func (f *fixture) place(t testing.TB, dir string) {
 // TestCases runs every fixture as it is and with checkpoints: woven
 // anew, from the cache, and once without the native module.
 func TestCases(t *testing.T) {
+	modes := []string{"cold", "warm", "added", "pure"}
+	if long.Without(t, "each program again, from the cache") {
+		modes = []string{"cold", "added", "pure"}
+	}
 	for _, f := range append(fixtures(t), encodings()...) {
 		t.Run(f.name, func(t *testing.T) {
 			for _, kv := range f.env {
 				name, value, _ := strings.Cut(kv, "=")
 				t.Setenv(name, value)
 			}
-			for _, python := range interpreters(t) {
-				if minor(python) < f.needs {
-					continue
-				}
-				t.Run(version(python), func(t *testing.T) { f.compare(t, python) })
+			for _, python := range interpretersFrom(t, f.needs) {
+				t.Run(version(python), func(t *testing.T) { f.compare(t, python, modes) })
 			}
 		})
 	}
 }
 
-func (f *fixture) compare(t *testing.T, python string) {
+func (f *fixture) compare(t *testing.T, python string, modes []string) {
 	dir := t.TempDir()
 	f.place(t, dir)
 	want := plainly(t, dir, python, f.args...)
 	var told map[string]turns
-	for _, mode := range []string{"cold", "warm", "added", "pure"} {
+	for _, mode := range modes {
 		if mode == "pure" && python != byDefault(t) {
 			continue
 		}
 		without := mode == "pure" || purely(python)
-		if mode == "warm" && testing.Short() || without && f.notPure || mode == "added" && (without || python != byDefault(t)) {
+		if without && f.notPure || mode == "added" && (without || python != byDefault(t)) {
 			continue
 		}
 		f.place(t, dir)

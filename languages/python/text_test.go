@@ -13,14 +13,13 @@ import (
 	"cg/checkpoint"
 	"cg/instrument"
 	"cg/languages"
+	"cg/long"
 )
 
 // TestSaved rewrites every fixture as text and runs it without cg: it
 // prints what the original prints, and one result block at exit.
 func TestSaved(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long")
-	}
+	long.Skip(t, "")
 	language := languages.Named("python")
 	python := byDefault(t)
 	for _, f := range append(fixtures(t), encodings()...) {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/checkpoint"
+	"cg/long"
 	"cg/nemb/leaks"
 )
 
@@ -96,9 +97,7 @@ func count(t *testing.T, a *Account, cmd *exec.Cmd, group, clock bool) (got, wan
 }
 
 func TestAccountInherit(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds of processor time")
-	}
+	long.Skip(t, "")
 	a := New()
 	defer a.Close()
 	got, want := count(t, a, forkTree(200), false, true)
@@ -115,9 +114,7 @@ func TestAccountInherit(t *testing.T) {
 
 // Each of 2,000 children of 5 ms is counted before wait4 tells.
 func TestAccountGroup(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds of processor time")
-	}
+	long.Skip(t, "")
 	a := New()
 	got, want := count(t, a, forkTree(2000), true, true)
 	if math.Abs(got.Seconds()/want.Seconds()-1) > 0.05 {
@@ -229,9 +226,7 @@ func TestGroupPath(t *testing.T) {
 }
 
 func TestAccountTree(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds of processor time")
-	}
+	long.Skip(t, "")
 	a := New()
 	defer a.Close()
 	cmd := forkTree(200)

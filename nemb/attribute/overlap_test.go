@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cg/checkpoint"
+	"cg/long"
 	"cg/nemb"
 )
 
@@ -12,10 +13,7 @@ import (
 // tell energies of a function whose intervals overlap: in 95 of 100 pairs, also of functions that ran for a few
 // milliseconds.
 func TestRunsOverlap(t *testing.T) {
-	runs := uint64(20)
-	if testing.Short() {
-		runs = 6
-	}
+	runs := uint64(long.Rounds(t, 6, 20))
 	for i, p := range []truth{
 		{name: "five, 500 us, noise 10 %", functions: 5, mean: 500 * time.Microsecond, noise: 0.1},
 		{name: "six, 200 us, call trees", functions: 6, nested: true, mean: 200 * time.Microsecond},

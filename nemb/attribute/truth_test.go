@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cg/checkpoint"
+	"cg/long"
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/attribute/stacks"
@@ -366,10 +367,7 @@ var truthSeeds = flag.Uint64("seeds", 2, "how often TestTruth plays each program
 // and its interval holds the truth about as often as it says. Interpolating the
 // counter onto the edges of calls errs by half and more on the same traces.
 func TestTruth(t *testing.T) {
-	seeds := *truthSeeds
-	if testing.Short() {
-		seeds = 1
-	}
+	seeds := uint64(long.Rounds(t, 1, int(*truthSeeds)))
 	var mu sync.Mutex
 	var told, held int
 	lines := make([]string, len(programs))

@@ -9,14 +9,13 @@ import (
 	"time"
 
 	"cg/checkpoint"
+	"cg/long"
 	"cg/nemb/simulate"
 )
 
 // What is promised is kept.
 func TestAccuracy(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long")
-	}
+	long.Skip(t, "")
 	cells := Accuracy(400)
 	for _, c := range cells {
 		t.Logf("%-12s %8v  %-20s %+7.2f %% %7.2f %%", c.Power, c.Span, c.Method, c.Bias, c.P95)

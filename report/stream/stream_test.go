@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"cg/long"
 )
 
 // ofHespas is what CounterEventStream.to_json_str of HESPAS' own package gives (its class variable left out of the
@@ -235,10 +237,7 @@ func (e *endless) Read(b []byte) (int, error) {
 
 // A stream of many events takes no more memory than one of few.
 func TestBoundedMemory(t *testing.T) {
-	events := int64(1_200_000)
-	if testing.Short() {
-		events = 1_001_000
-	}
+	events := int64(long.Rounds(t, 1_001_000, 1_200_000))
 	s, err := Open(newEndless(events))
 	if err != nil {
 		t.Fatal(err)

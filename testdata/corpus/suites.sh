@@ -5,7 +5,7 @@
 # alone, both ways, and counts if the two differ once more.
 #
 #   CG=path          the cg to use; built from this tree otherwise
-#   CG_SUITES=short  28 of them, of all kinds
+#   CG_SUITES=short  30 of them, of all kinds, none of which takes long
 #   TESTS=...        other tests than the ones below
 set -eu
 
@@ -16,8 +16,8 @@ work=$(mktemp -d)
 cg=${CG:-$work/cg}
 [ -x "$cg" ] || (cd "$here/../.." && go build -o "$cg" .)
 
-tests='test_json test_re test_dataclasses test_argparse test_asyncio.test_tasks test_asyncio.test_futures
-	test_asyncio.test_locks test_asyncio.test_queues test_textwrap test_csv test_decimal test_collections test_contextlib
+tests='test_json test_re test_dataclasses test_argparse test_asyncio.test_taskgroups test_asyncio.test_timeouts
+	test_asyncio.test_pep492 test_asyncio.test_futures test_asyncio.test_locks test_asyncio.test_queues test_textwrap test_csv test_decimal test_collections test_contextlib
 	test_functools test_inspect test_generators test_coroutines test_asyncgen test_traceback test_bdb test_contextlib_async
 	test_copy test_dis test_enum test_runpy test_sys_settrace test_threading_local test_warnings'
 [ "${CG_SUITES:-}" = short ] || tests="$tests"'
@@ -40,10 +40,10 @@ tests='test_json test_re test_dataclasses test_argparse test_asyncio.test_tasks 
 	test_unparse test_urllib test_urllib2 test_urlparse test_userdict test_userlist test_userstring test_uuid
 	test_weakref test_weakset test_wsgiref test_xml_etree test_xmlrpc test_zipapp test_zipfile test_zipimport
 	test_asyncio.test_base_events test_asyncio.test_buffered_proto test_asyncio.test_context test_asyncio.test_events
-	test_asyncio.test_futures2 test_asyncio.test_pep492 test_asyncio.test_protocols test_asyncio.test_runners
+	test_asyncio.test_tasks test_asyncio.test_futures2 test_asyncio.test_protocols test_asyncio.test_runners
 	test_asyncio.test_selector_events test_asyncio.test_sendfile test_asyncio.test_server
 	test_asyncio.test_sock_lowlevel test_asyncio.test_sslproto test_asyncio.test_streams test_asyncio.test_subprocess
-	test_asyncio.test_taskgroups test_asyncio.test_threads test_asyncio.test_timeouts test_asyncio.test_transports
+	test_asyncio.test_threads test_asyncio.test_transports
 	test_asyncio.test_unix_events test_asyncio.test_waitfor'
 # Versions differ in which they have.
 tests=$("$python" -c '
