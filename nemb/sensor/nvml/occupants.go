@@ -3,6 +3,7 @@ package nvml
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"time"
@@ -134,6 +135,29 @@ func (s *gpuEnergy) contexts(o *nemb.Occupancy) {
 	}
 }
 
+// utilization asks for the samples of utilisation. Where there are more than there were when go-nvml asked for their
+// number, it slices beyond what it has, and is asked again.
+func utilization(d nvml.Device, since uint64) (samples []nvml.ProcessUtilizationSample, code nvml.Return) {
+	once := func() (again bool) {
+		defer func() {
+			if e := recover(); e != nil {
+				if _, beyond := e.(runtime.Error); !beyond {
+					panic(e)
+				}
+				samples, code, again = nil, nvml.ERROR_INSUFFICIENT_SIZE, true
+			}
+		}()
+		samples, code = d.GetProcessUtilization(since)
+		return code == nvml.ERROR_INSUFFICIENT_SIZE
+	}
+	for range 5 {
+		if !once() {
+			break
+		}
+	}
+	return samples, code
+}
+
 // uses takes the samples of utilisation that are newer than those seen before. NVML gives
 // each process the mean of its samples, and says that it found nothing where all were idle
 // and where there are no new ones: what the device says of itself tells which it was.
@@ -141,7 +165,7 @@ func (s *gpuEnergy) uses(o *nemb.Occupancy, micros uint64) {
 	var samples []nvml.ProcessUtilizationSample
 	var code nvml.Return
 	err := s.gpu.ask("utilisation of processes", func(d nvml.Device) nvml.Return {
-		samples, code = d.GetProcessUtilization(s.who.last)
+		samples, code = utilization(d, s.who.last)
 		return code
 	})
 	var rates nvml.Utilization

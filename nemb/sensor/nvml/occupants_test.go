@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
+
 	"cg/checkpoint"
 	"cg/nemb"
 	"cg/nemb/simulate"
@@ -123,6 +126,25 @@ func TestOccupantsRefused(t *testing.T) {
 				t.Errorf("%s: %+v", test.name, l)
 			}
 		}
+	}
+}
+
+// More samples than there were a moment before are asked for again.
+func TestUtilizationGrows(t *testing.T) {
+	calls := 0
+	d := &mock.Device{GetProcessUtilizationFunc: func(uint64) ([]nvml.ProcessUtilizationSample, nvml.Return) {
+		all := make([]nvml.ProcessUtilizationSample, 2)
+		if calls++; calls < 3 {
+			return all[:max(3, calls+2)], nvml.ERROR_INSUFFICIENT_SIZE // as go-nvml does
+		}
+		return all, nvml.SUCCESS
+	}}
+	if all, code := utilization(d, 0); len(all) != 2 || code != nvml.SUCCESS || calls != 3 {
+		t.Errorf("%v, %v after %d calls", all, code, calls)
+	}
+	calls = -9
+	if all, code := utilization(d, 0); all != nil || code != nvml.ERROR_INSUFFICIENT_SIZE {
+		t.Errorf("%v, %v", all, code)
 	}
 }
 

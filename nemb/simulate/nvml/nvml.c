@@ -317,8 +317,14 @@ int nvmlDeviceGetProcessUtilization(struct device *d, struct use *to, unsigned *
 	unsigned found = 0, room = to ? *n : 0;
 	for (int i = 0; i < c.known && last > first; i++) {
 		struct process *p = &c.processes[i];
-		double part = used(p, first, last) / (last - first);
-		if (p->device != d->index || part <= 0)
+		double part = 0;
+		int before = 0; // a process has one sample, of all its lines
+		for (int k = 0; k < c.known; k++)
+			if (c.processes[k].device == d->index && c.processes[k].pid == p->pid) {
+				before |= k < i;
+				part += used(&c.processes[k], first, last) / (last - first);
+			}
+		if (p->device != d->index || before || part <= 0)
 			continue;
 		if (found++ < room)
 			to[found - 1] = (struct use){p->pid, (last + real) * 1e6, part * 100 + 0.5, part * 50};
