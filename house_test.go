@@ -42,7 +42,7 @@ var rank = map[string]int{
 	"cg/nemb/attribute/stacks": 45, "cg/nemb/attribute/windows": 45, "cg/nemb/attribute/regression": 45, "cg/nemb/attribute/calls": 45, "cg/nemb/attribute/gpus": 45,
 	"cg/nemb/attribute/paths": 10,
 	"cg/recorder":             0, "cg/recorder/recordertest": 10, "cg/recorder/analysis": 10,
-	"cg/pmsampling/cupti/abi": 0, "cg/pmsampling/cupti": 10, "cg/pmsampling/simulate": 10, "cg/pmsampling": 20, "cg/pmsampling/cgpm": 30, "cg/pmsampling/rows": 40,
+	"cg/pmsampling/cupti/abi": 0, "cg/pmsampling/cupti": 10, "cg/pmsampling/simulate": 10, "cg/pmsampling": 20, "cg/pmsampling/cgpm": 30, "cg/pmsampling/beside": 30, "cg/pmsampling/rows": 40,
 	"cg/track/energylog": 0, "cg/track/merge": 10, "cg/track/slurm": 0, "cg/report/iotrace": 86,
 	// These import no room but those that any may use.
 	"cg/checkpoint": 0, "cg/config": 0, "cg/crash": 0, "cg/crash/onpurpose": 0, "cg/docs": 0, "cg/instrument/edit": 0, "cg/instrument/syntax": 0,

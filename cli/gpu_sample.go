@@ -67,24 +67,11 @@ or is not found; 1 (125 with CMD) if sampling fails; 2 usage.`,
 // gpuConfig is what the flags say is sampled.
 func gpuConfig(c *cli.Context) (set pmsampling.Config, err error) {
 	set = pmsampling.Config{Set: c.String("set"), Trigger: pmsampling.GPUTimeInterval}
-	for m := range strings.SplitSeq(c.String("metrics"), ",") {
-		if m = strings.TrimSpace(m); m != "" {
-			set.Metrics = append(set.Metrics, m)
-		}
-	}
-	if len(set.Metrics) == 0 {
+	if set.Metrics = metricNames(c.String("metrics")); len(set.Metrics) == 0 {
 		return set, fail(statusUsage, "gpu sample: name what is sampled: --metrics A,B (cg gpu metrics lists them)")
 	}
-	interval := c.String("interval")
-	if cycles, ok := strings.CutSuffix(interval, "cycles"); ok {
-		set.Trigger = pmsampling.GPUSysclkInterval
-		if set.Interval, err = strconv.ParseUint(strings.TrimSpace(cycles), 10, 63); err != nil || set.Interval == 0 {
-			return set, fail(statusUsage, "--interval: %q is no number of cycles: use such as 20000cycles", interval)
-		}
-	} else if d, err := time.ParseDuration(interval); err != nil || d <= 0 {
-		return set, fail(statusUsage, "--interval: %q is not a time: use such as 10us, 1ms, or 20000cycles", interval)
-	} else {
-		set.Interval = uint64(d)
+	if err := gpuInterval("interval", c.String("interval"), &set); err != nil {
+		return set, err
 	}
 	if set.Buffer, err = bytesOf(c.String("hardware-buffer")); err != nil {
 		return set, fail(statusUsage, "--hardware-buffer: %w", err)
@@ -97,6 +84,34 @@ func gpuConfig(c *cli.Context) (set pmsampling.Config, err error) {
 		return set, fail(statusUsage, "--append: %q: use oldest or latest", c.String("append"))
 	}
 	return set, nil
+}
+
+// metricNames are the names in a list with commas.
+func metricNames(list string) (names []string) {
+	for m := range strings.SplitSeq(list, ",") {
+		if m = strings.TrimSpace(m); m != "" {
+			names = append(names, m)
+		}
+	}
+	return names
+}
+
+// gpuInterval reads how often a sample is taken: a time, or cycles.
+func gpuInterval(flag, interval string, set *pmsampling.Config) error {
+	if cycles, ok := strings.CutSuffix(interval, "cycles"); ok {
+		n, err := strconv.ParseUint(strings.TrimSpace(cycles), 10, 63)
+		if err != nil || n == 0 {
+			return fail(statusUsage, "--%s: %q is no number of cycles: use such as 20000cycles", flag, interval)
+		}
+		set.Trigger, set.Interval = pmsampling.GPUSysclkInterval, n
+		return nil
+	}
+	d, err := time.ParseDuration(interval)
+	if err != nil || d <= 0 {
+		return fail(statusUsage, "--%s: %q is not a time: use such as 10us, 1ms, or 20000cycles", flag, interval)
+	}
+	set.Interval = uint64(d)
+	return nil
 }
 
 // bytesOf is a size: bytes, KiB, MiB or GiB.

@@ -27,8 +27,8 @@ var groups = []struct{ title, flags string }{
 		"show-output max-pairs attempts max-time batch seed duration until-pid within pairs pid cgroup unit " +
 		"container intensity threads from"},
 	{"what is measured", "granularity include exclude max-depth overhead metric per functions tracker timeseries " +
-		"metrics gpu gpu-kernels set"},
-	{"sampling", "precision sensors interval baseline noise-quality noise-cv noise-drop sysroot " +
+		"metrics gpu gpu-kernels gpu-metrics set"},
+	{"sampling", "precision sensors interval gpu-interval baseline noise-quality noise-cv noise-drop sysroot " +
 		"bmc-url bmc-token-file bmc-ca meter buffer gauges hardware-buffer"},
 	{"verdict", "threshold budget inconclusive validate allow-different fail-on-regression"},
 	{"carbon and cost", "carbon cost grid-zone grid-intensity pue embodied price"},

@@ -138,15 +138,12 @@ interpreter cannot be run; 127 not found.`,
 				Usage: "TARGET has its own checkpoints (analyze --save-instrumented): run it as it is"},
 			&cli.BoolFlag{Name: "no-cleanup", Usage: "keep the run's folder and say where it is"},
 			&cli.BoolFlag{Name: "verbose", Usage: "show every function, skipped file and warning"},
-			&cli.BoolFlag{Name: "gpu-kernels",
-				Usage: "tell which kernels ran on NVIDIA GPUs, what each used, and which functions launched them: " +
-					"CUPTI is loaded into the program for that (docs/gpu.md)"},
 			ranksFlag(),
 			&cli.BoolFlag{Name: "live",
 				Usage: "show on the terminal what has been used so far, in a line below the program's output that " +
 					"goes when the report comes; nothing where standard error is no terminal"},
 			sysrootFlag(),
-		}, slices.Concat(sampleFlags(), noiseFlags(), footprintFlags(), languageFlags())...),
+		}, slices.Concat(gpuFlags(), sampleFlags(), noiseFlags(), footprintFlags(), languageFlags())...),
 		Action: runMeasure,
 	}
 }
@@ -225,7 +222,7 @@ func neverRan(err error) (status int, why string) {
 type program struct {
 	language *languages.Language
 	target   languages.Target
-	cupti    string // for --gpu-kernels, else ""
+	gpu      gpuWishes
 	options
 }
 
@@ -242,9 +239,7 @@ func programOf(c *cli.Context) (p program, err error) {
 	if err := p.language.Check(p.target); err != nil {
 		return p, refused(err)
 	}
-	if c.Bool("gpu-kernels") {
-		p.cupti, err = kernelLibrary(c)
-	}
+	p.gpu, err = gpuWishesOf(c)
 	return p, err
 }
 
@@ -254,7 +249,7 @@ func (p program) with(conditions experiment.Conditions, dir string) experiment.I
 	return experiment.Instrumented{
 		Conditions: conditions, Language: p.language, Target: p.target, Options: p.options.instrument,
 		OwnCheckpoints: p.instrumented, MaxDepth: p.maxDepth, Overhead: p.overhead, Dir: dir, Cache: cache,
-		CUPTI:   p.cupti,
+		CUPTI: p.gpu.kernels, Counters: p.gpu.counters,
 		Refused: refused, Source: sourceFile, Command: p.command,
 		Spool:      func(in *os.File) (*os.File, error) { return spool(in, dir) },
 		ToolOutput: func(b []byte) { os.Stderr.Write(b) },

@@ -58,7 +58,9 @@ func trackCommand() *cli.Command {
 			trackStopCommand(), trackStatusCommand()},
 		HideHelpCommand: true,
 		Description: `Each --tracker DT,METRIC[,METRIC...] is read at its own interval: DT in seconds,
-or with a unit (100ms), 0.1 ms to 60 s. Metrics: ` + strings.Join(track.Names(), ", ") + `.
+or with a unit (100ms), 0.1 ms to 60 s. Metrics: ` + strings.Join(track.Names(), ", ") + `,
+and pm:COUNTER for performance counters of NVIDIA GPUs (cg gpu metrics), of which each
+row has the mean since the one before (10 ms or more).
 It records until SIGINT, SIGTERM or SIGHUP, --duration, or the end of
 --until-pid, then takes a last reading and writes it.
 

@@ -26,6 +26,7 @@ import (
 	"cg/nemb/idle"
 	"cg/nemb/node"
 	"cg/nemb/sensor/estimate"
+	"cg/pmsampling/beside"
 	"cg/report"
 	"cg/runtimes"
 )
@@ -147,10 +148,12 @@ type Instrumented struct {
 	MaxDepth       int     // see measure.Config
 	Overhead       float64 // see measure.Config
 	// CUPTI is NVIDIA's library, by which kernels on GPUs are told apart; "" for not.
-	CUPTI   string
-	Dir     string
-	Cache   runtimes.Cache
-	Refused []string // why places for a cache were not used
+	CUPTI string
+	// Counters begins to sample performance counters of GPUs; nil for not.
+	Counters func() (*beside.Recorder, error)
+	Dir      string
+	Cache    runtimes.Cache
+	Refused  []string // why places for a cache were not used
 	// Source reads a file of the program; see report.Facts.
 	Source func(file string) ([]byte, time.Time, error)
 
@@ -235,7 +238,14 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 		r.close = append(r.close, done)
 	}
 	p.start(&command)
-	gatherer, err := p.gather(&command, x.CUPTI)
+	var counters *beside.Recorder
+	if x.Counters != nil {
+		if counters, err = x.Counters(); err != nil {
+			return "", false, err
+		}
+		r.close = append(r.close, func() { counters.End() }) // of a program that was not started
+	}
+	gatherer, err := p.gather(&command, x.CUPTI, counters)
 	if err != nil {
 		return "", false, err
 	}
@@ -256,7 +266,7 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 		Baseline: x.idleBefore(idle), Remember: x.Machine.Idle.Set,
 		Channel: p.channel, Merge: true, MaxDepth: x.MaxDepth, Overhead: x.Overhead, Terminated: x.Terminated,
 		Names: p.server.Sites, Started: x.Started, Ending: x.ending(),
-		Live: x.Live, Kernels: gatherer,
+		Live: x.Live, Kernels: gatherer, Counters: counters,
 	}
 	if x.Events != nil {
 		if config.Events, err = x.Events(r.Run, p.channel.Clock()); err != nil {

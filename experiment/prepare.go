@@ -17,6 +17,7 @@ import (
 	"cg/languages"
 	"cg/launcher"
 	"cg/measure"
+	"cg/pmsampling/beside"
 	"cg/report"
 	"cg/runtimes"
 	"cg/scratch"
@@ -133,12 +134,16 @@ func (p *prepared) start(c *launcher.Cmd) {
 	}
 }
 
-// gather makes the program tell what it runs on GPUs, where that was asked for.
-func (p *prepared) gather(c *launcher.Cmd, cupti string) (*kernels.Gatherer, error) {
+// gather makes the program tell what it runs on GPUs, where that was asked for. counters are sampled beside it, or nil.
+func (p *prepared) gather(c *launcher.Cmd, cupti string, counters *beside.Recorder) (*kernels.Gatherer, error) {
 	if p.kernels == "" {
 		return nil, nil
 	}
-	g, err := kernels.Listen()
+	var counting kernels.Counting
+	if counters != nil {
+		counting = counters
+	}
+	g, err := kernels.Listen(counting)
 	if err != nil {
 		return nil, err
 	}

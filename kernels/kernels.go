@@ -19,6 +19,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb/attribute/gpus"
+	"cg/pmsampling/beside"
 	"cg/scratch"
 )
 
@@ -49,7 +50,9 @@ type Activity struct {
 	Count uint64
 	Time  time.Duration // on the GPU, of all together
 	Bytes uint64        // that copies and fills moved
-	key   int           // of GPU.Work
+	// Counted are the means of the counters that were sampled while it ran, by metric; nil without (Counting).
+	Counted []beside.Sum
+	key     int // of GPU.Work
 }
 
 // Key is that of the activity in the Work of its GPU.
@@ -72,6 +75,15 @@ type Log struct {
 	Odd     uint64 // datagrams that the library does not make
 }
 
+// Counting are performance counters that are sampled beside the program.
+type Counting interface {
+	// Within are the means of the metrics over the samples that lie wholly between two moments, and whether they are
+	// known yet.
+	Within(uuid string, from, to checkpoint.Instant) (sums []beside.Sum, known bool)
+	// Weight is the metric by which kernels share energy, -1 for none.
+	Weight() int
+}
+
 // Gatherer gathers.
 type Gatherer struct {
 	folder  *scratch.Folder
@@ -87,8 +99,9 @@ const socketLength = 108
 // socketName is the socket in its folder.
 const socketName = "kernels"
 
-// Listen makes a socket in a folder of its own and reads from it until End.
-func Listen() (*Gatherer, error) {
+// Listen makes a socket in a folder of its own and reads from it until End. counting may be nil. It has to end before
+// End.
+func Listen(counting Counting) (*Gatherer, error) {
 	dir := os.TempDir()
 	if len(dir) > socketLength-32 {
 		dir = "/tmp"
@@ -104,7 +117,7 @@ func Listen() (*Gatherer, error) {
 		return nil, fmt.Errorf("kernels: %w", err)
 	}
 	socket.SetReadBuffer(4 << 20) // what does not fit waits in the program
-	g := &Gatherer{folder: folder, socket: socket}
+	g := &Gatherer{folder: folder, socket: socket, state: state{counting: counting}}
 	g.reading.Go(g.read)
 	return g, nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/kernels/simulate"
+	"cg/pmsampling/beside"
 	"cg/runtimes"
 )
 
@@ -136,7 +137,7 @@ func run(t *testing.T, conf, cupti string, args ...string) *Log {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := Listen()
+	g, err := Listen(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,6 +296,44 @@ func TestUndefined(t *testing.T) {
 	s.take(datagram(1, launched(0, 1, 0), device, launched(5, 1, 0), launched(0, 1, 3), launched(0, 1, 0)))
 	if l := s.log(); l.Lost != 3 || l.Odd != 0 || len(l.GPUs) != 1 || l.GPUs[0].Activities[0].Count != 1 {
 		t.Errorf("%+v", l)
+	}
+}
+
+// counted are counters that are known up to a moment.
+type counted struct{ reached checkpoint.Instant }
+
+func (c *counted) Weight() int { return 0 }
+func (c *counted) Within(uuid string, from, to checkpoint.Instant) ([]beside.Sum, bool) {
+	if to > c.reached {
+		return make([]beside.Sum, 2), false
+	}
+	return []beside.Sum{{Mean: float64(from), Min: float64(from), Max: float64(from), Over: time.Duration(to - from)}, {}}, true
+}
+
+// A run waits for its counters, in the order of the runs, and at the end goes without what is not known.
+func TestCounting(t *testing.T) {
+	c := &counted{}
+	s := state{counting: c}
+	run := func(from uint64, kind uint32) []byte {
+		return record(recordActivity, from, from+10, uint32(0), uint32(1+kind), uint32(0), kind, uint64(0))
+	}
+	s.take(datagram(1, record(recordDevice, uint32(0), strings.Repeat("\x10", 16)), record(recordName, uint32(1), "k"),
+		record(recordName, uint32(2), "copy"), run(100, 0), run(200, 1), run(300, 0), run(400, 0)))
+	if len(s.waiting) != 4 {
+		t.Fatalf("%d wait", len(s.waiting))
+	}
+	c.reached = 310
+	s.take(datagram(1))
+	if len(s.waiting) != 1 {
+		t.Fatalf("%d wait", len(s.waiting))
+	}
+	g := s.log().GPUs[0]
+	k, copies := g.Activities[0], g.Activities[1]
+	if k.Counted[0] != (beside.Sum{Mean: 200, Min: 100, Max: 300, Over: 20}) || k.Counted[1].Over != 0 || k.Count != 3 {
+		t.Errorf("%+v", k)
+	}
+	if copies.Counted[0].Mean != 200 || !g.Work.IsWeighed() {
+		t.Errorf("%+v", copies)
 	}
 }
 

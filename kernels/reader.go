@@ -3,11 +3,13 @@ package kernels
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"cg/checkpoint"
+	"cg/pmsampling/beside"
 )
 
 // Kinds of records (runtimes/native/kernels.c).
@@ -47,7 +49,20 @@ type state struct {
 	bytes     int // of names and paths
 	refused   []string
 	lost, odd uint64
+
+	counting Counting // nil for none
+	waiting  []ran    // of which the counters are not known yet
 }
+
+// ran is one run of an activity.
+type ran struct {
+	gpu      *GPU
+	of       *Activity
+	from, to checkpoint.Instant
+}
+
+// mostWaiting bounds the memory of runs that wait: beyond it the first goes without what is not known yet.
+const mostWaiting = 1 << 18
 
 // process is what the numbers of a process mean.
 type process struct {
@@ -92,6 +107,43 @@ func (s *state) take(d []byte) {
 			return
 		}
 		d = d[8+n:]
+	}
+	s.count(false)
+}
+
+// count adds what the counters say of the runs that wait: of the first ones, up to one of which it is not known yet;
+// of all at the end.
+func (s *state) count(end bool) {
+	if s.counting == nil {
+		return
+	}
+	done := 0
+	for _, r := range s.waiting {
+		sums, known := s.counting.Within(r.gpu.UUID, r.from, r.to)
+		if !known && !end && len(s.waiting)-done < mostWaiting {
+			break
+		}
+		done++
+		r.add(sums, s.counting.Weight())
+	}
+	if s.waiting = s.waiting[done:]; len(s.waiting) == 0 {
+		s.waiting = nil
+	}
+}
+
+// add adds a run to the work of its GPU, with what was counted in it. What is no kernel has no weight: it runs beside
+// the processors that counters tell of.
+func (r ran) add(sums []beside.Sum, weight int) {
+	w := math.NaN()
+	if weight >= 0 && weight < len(sums) && sums[weight].Over > 0 && r.of.Kind == Kernel {
+		w = sums[weight].Mean
+	}
+	r.gpu.Work.AddWeighed(r.of.key, r.from, r.to, w)
+	if r.of.Counted == nil {
+		r.of.Counted = make([]beside.Sum, len(sums))
+	}
+	for i, sum := range sums {
+		r.of.Counted[i].Join(sum)
 	}
 }
 
@@ -213,9 +265,14 @@ func (s *state) activity(p *process, b []byte) {
 	a.Count++
 	a.Time += time.Duration(to - from)
 	a.Bytes += long(b[32:])
-	g.Work.Add(a.key, from, to)
+	if s.counting == nil {
+		g.Work.Add(a.key, from, to)
+		return
+	}
+	s.waiting = append(s.waiting, ran{g, a, from, to})
 }
 
 func (s *state) log() *Log {
+	s.count(true)
 	return &Log{GPUs: s.gpus, Told: s.told, Refused: s.refused, Lost: s.lost, Odd: s.odd}
 }

@@ -4,6 +4,7 @@ import (
 	"cg/kernels"
 	"cg/nemb"
 	"cg/nemb/attribute/gpus"
+	"cg/pmsampling/beside"
 )
 
 // Kernels is what ran on GPUs for the program, and what each used.
@@ -35,7 +36,7 @@ func (w *watch) byKernel(log *kernels.Log, series nemb.Series, divisions []*gpus
 	}
 	k := &Kernels{Log: log}
 	for _, g := range log.GPUs {
-		d := w.domainOf(g, len(log.GPUs), series.Domains)
+		d := w.domainOf(g.UUID, len(log.GPUs), series.Domains)
 		if d < 0 {
 			k.Unknown++
 			continue
@@ -53,15 +54,44 @@ func (w *watch) byKernel(log *kernels.Log, series nemb.Series, divisions []*gpus
 	return k
 }
 
+// Counters are performance counters of GPUs that were sampled while the program ran.
+type Counters struct {
+	Recorder *beside.Recorder
+	GPUs     []CountersOfGPU
+}
+
+// CountersOfGPU are those of one.
+type CountersOfGPU struct {
+	Domain string // "" where nothing tells its energy
+	*beside.GPU
+}
+
+// counted ends sampling.
+func (w *watch) counted(r *beside.Recorder, domains []nemb.Domain) *Counters {
+	if r == nil {
+		return nil
+	}
+	c := &Counters{Recorder: r}
+	all := r.End()
+	for _, g := range all {
+		of := CountersOfGPU{GPU: g}
+		if d := w.domainOf(g.UUID, len(all), domains); d >= 0 {
+			of.Domain = domains[d].ID
+		}
+		c.GPUs = append(c.GPUs, of)
+	}
+	return c
+}
+
 // domainOf finds the domain of a GPU by its UUID, or the only one there is; -1 for none.
-func (w *watch) domainOf(g *kernels.GPU, of int, domains []nemb.Domain) int {
+func (w *watch) domainOf(uuid string, of int, domains []nemb.Domain) int {
 	if w == nil {
 		return -1
 	}
 	for i := range w.of {
 		own, tells := w.of[i].sensor.(identified)
-		same := tells && g.UUID != "" && own.UUID() == g.UUID
-		unsaid := (!tells || own.UUID() == "" || g.UUID == "") && of == 1 && len(w.of) == 1
+		same := tells && uuid != "" && own.UUID() == uuid
+		unsaid := (!tells || own.UUID() == "" || uuid == "") && of == 1 && len(w.of) == 1
 		for d := range domains {
 			if (same || unsaid) && domains[d].ID == w.of[i].domain {
 				return d

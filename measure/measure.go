@@ -23,6 +23,7 @@ import (
 	"cg/nemb/processor"
 	"cg/nemb/sampler"
 	"cg/nemb/sensor/estimate"
+	"cg/pmsampling/beside"
 )
 
 // Config is a run to come.
@@ -58,6 +59,8 @@ type Config struct {
 	Terminated <-chan os.Signal
 	// Kernels gathers what the program runs on GPUs, nil for nothing. Its variables are in Command.
 	Kernels *kernels.Gatherer
+	// Counters samples performance counters of GPUs, nil for nothing.
+	Counters *beside.Recorder
 	// Ending is called when the program has ended, before the last readings; nil for
 	// nothing.
 	Ending func()
@@ -88,7 +91,8 @@ type Outcome struct {
 	Domains    []nemb.Domain
 	Series     nemb.Series // thinned (nemb.Recording): energies are exact
 	Attributed attribute.Result
-	Kernels    *Kernels // nil without Config.Kernels
+	Kernels    *Kernels  // nil without Config.Kernels
+	Counters   *Counters // nil without Config.Counters
 	Sampler    sampler.Stats
 	Faults     []sampler.Faults // per domain
 	Begin, End checkpoint.Instant

@@ -13,6 +13,7 @@ import (
 	"cg/nemb/attribute"
 	"cg/nemb/processor"
 	"cg/nemb/sampler"
+	"cg/pmsampling/beside"
 )
 
 // The pump reads the channel at these intervals: busyPause while a writer of words is
@@ -39,6 +40,7 @@ type recorder struct {
 	looks      *looker // nil where the program is not looked at from outside
 	watch      *watch  // nil without GPUs
 	kernels    *kernels.Gatherer
+	counters   *beside.Recorder
 	mu         sync.Mutex // blocks come from the launcher's goroutine
 }
 
@@ -48,6 +50,7 @@ func newRecorder(c Config, sampler *sampler.Sampler, o *Outcome) *recorder {
 		attributor: attribute.New(o.Domains, processor.Online()),
 		events:     c.Events, names: c.Names, interval: c.Interval,
 		ending: c.Ending, watch: newWatch(c.Sensors, c.Account), kernels: c.Kernels,
+		counters:  c.Counters,
 		recording: nemb.Recording{Domains: o.Domains},
 	}
 	r.attributor.MaxDepth = c.MaxDepth
@@ -156,6 +159,9 @@ func (r *recorder) window(s nemb.Sample) {
 // finish closes the last windows: the program has ended, so every word there
 // will be is there.
 func (r *recorder) finish() {
+	if r.counters != nil {
+		r.counters.End() // at once: what follows is not the program's
+	}
 	samples := r.sampler.Stop()
 	samples = slices.Concat(r.stopLooking(), samples)
 	for i, s := range samples {
@@ -192,6 +198,7 @@ func (r *recorder) finish() {
 		Interval: r.recording.Interval()}
 	divisions := r.watch.divide(o.Series, o.Domains)
 	r.attributor.Assign(divisions)
+	o.Counters = r.watch.counted(r.counters, o.Domains) // before the kernels, which ask for their part
 	if r.kernels != nil {
 		o.Kernels = r.watch.byKernel(r.kernels.End(), o.Series, divisions)
 	}

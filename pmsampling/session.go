@@ -75,7 +75,6 @@ type Session struct {
 	l       *cupti.Library
 	last    cupti.Pair
 	reached int64 // when the last good sample ended
-	slots   int
 }
 
 // slack is how far outside the pairs of a batch the time of a sample may lie.
@@ -87,9 +86,6 @@ func Begin(l *cupti.Library, device int, config Config) (*Session, error) {
 		return nil, err
 	}
 	s := &Session{Config: config, c: New(l, device), l: l}
-	period := s.Period()
-	// Room for a quarter more than should come, and for a late reading: what does not fit is lost.
-	s.slots = min(int(5*period/(4*config.span()))+64, MostSamples)
 	if err := s.start(true); err != nil {
 		return nil, errors.Join(err, s.c.Disable())
 	}
@@ -134,7 +130,7 @@ func (s *Session) Chip() string { return s.c.Chip() }
 
 // Drain decodes what was sampled since the last time. After an overflow it begins anew.
 func (s *Session) Drain() (*Batch, error) {
-	b, err := s.decode(s.slots)
+	b, err := s.decode()
 	if err != nil {
 		return nil, err
 	}
@@ -147,9 +143,16 @@ func (s *Session) Drain() (*Batch, error) {
 	return b, nil
 }
 
+// room is for how many samples the next decoding has room: a quarter more than should have come, of the period at
+// least. What does not fit is lost.
+func (s *Session) room() int {
+	since := max(s.Period(), time.Duration(checkpoint.Monotime()-s.last.Mono))
+	return int(min(5*since/(4*s.Config.span())+64, MostSamples))
+}
+
 // decode makes a batch.
-func (s *Session) decode(slots int) (*Batch, error) {
-	data, err := s.c.Decode(slots)
+func (s *Session) decode() (*Batch, error) {
+	data, err := s.c.Decode(s.room())
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +214,7 @@ func median(starts, ends []int64) int64 {
 // End stops, decodes what is left, and gives the GPU back. The batch is nil where that failed.
 func (s *Session) End() (b *Batch, err error) {
 	if err = s.c.Stop(); err == nil {
-		b, err = s.decode(s.slots)
+		b, err = s.decode()
 	}
 	if b != nil && b.Overflow {
 		s.Counts.Overflows++

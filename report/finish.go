@@ -148,7 +148,8 @@ func (r *Run) Finish(f Facts) {
 		}
 	}
 	r.Attributed(o.Domains, o.Attributed, sites)
-	r.kernels(o.Kernels, sites)
+	r.kernels(o.Kernels, o.Counters, sites)
+	r.gpuMetrics(o.Counters)
 	r.identify(f.Source)
 	r.sampled(o.Series)
 	r.Program(f.Program, o, r.started, now)

@@ -25,6 +25,8 @@ type GPUs struct {
 	// BetweenKernelsJ is what the program used on these GPUs while nothing of it ran, or nothing is recorded.
 	BetweenKernelsJ *Joules `json:"between_kernels_j,omitempty"`
 	Unrecorded      uint64  `json:"unrecorded,omitempty"` // kernels and copies without a record
+	// WeighedBy is the metric by which kernels shared energy between two updates of the counter; "" for time alone.
+	WeighedBy string `json:"weighed_by,omitempty"`
 }
 
 // GPU is whose the energy of one is. The program's, others', idle and unattributed energy add
@@ -151,6 +153,9 @@ func (g *GPUs) Line(mark string) string {
 	how := "not told apart by function"
 	if g.Method == ByKernel {
 		how = "by kernel as CUPTI tells"
+		if g.WeighedBy != "" {
+			how += ", weighed by " + g.WeighedBy
+		}
 	}
 	return fmt.Sprintf("%s%s [%s, %s] of the program on %s, %s; %s", mark, figures.Energy(&sum), figures.Energy(&lo),
 		figures.Energy(&hi), strings.Join(names, ", "), strings.Join(methods, ", "), how)

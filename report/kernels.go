@@ -12,6 +12,7 @@ import (
 	"cg/measure"
 	"cg/nemb"
 	"cg/nemb/attribute/gpus"
+	"cg/pmsampling/beside"
 )
 
 // ByKernel is the gpu_method of a run whose kernels CUPTI told, with the call paths that launched them.
@@ -33,6 +34,8 @@ type GPUKernel struct {
 	AvgPowerW *float64 `json:"avg_power_w"` // above idle, while it ran
 	// LaunchedBy are the functions that launched it, by falling time.
 	LaunchedBy []string `json:"launched_by"`
+	// Metrics are the counters over the samples that lie wholly in a run of it, whatever else ran then (--gpu-metrics).
+	Metrics []GPUMetric `json:"metrics,omitempty"`
 }
 
 // GPUUse is an energy of a GPU, with its bounds; nil where it is not known.
@@ -83,12 +86,15 @@ func (s *activitySum) use() GPUUse {
 }
 
 // kernels tells what ran on GPUs and which functions launched it.
-func (r *Run) kernels(k *measure.Kernels, sites []checkpoint.Site) {
+func (r *Run) kernels(k *measure.Kernels, counters *measure.Counters, sites []checkpoint.Site) {
 	if k == nil || r.GPUs == nil {
 		return
 	}
 	s := kernelSums{sites: sites, kernels: map[kernelKey]*kernelSum{}, self: map[checkpoint.SiteID]*activitySum{},
 		all: map[checkpoint.SiteID]*activitySum{}}
+	if counters != nil {
+		s.metrics = counters.Recorder.Metrics()
+	}
 	var rest Joules
 	for _, g := range k.GPUs {
 		for _, a := range g.GPU.Activities {
@@ -101,6 +107,10 @@ func (r *Run) kernels(k *measure.Kernels, sites []checkpoint.Site) {
 	if len(s.kernels) == 0 {
 		return
 	}
+	weighed := func(g measure.KernelsOfGPU) bool { return g.GPU.Work.IsWeighed() }
+	if counters != nil && slices.ContainsFunc(k.GPUs, weighed) {
+		r.GPUs.WeighedBy = s.metrics[counters.Recorder.Weight()]
+	}
 	r.GPUs.Method, r.GPUs.BetweenKernelsJ, r.GPUs.Unrecorded = ByKernel, &rest, k.Log.Lost
 	r.GPUs.Kernels, r.GPUs.Functions = s.list(), s.functions()
 }
@@ -109,12 +119,14 @@ type kernelKey struct{ domain, name, kind string }
 
 type kernelSum struct {
 	activitySum
-	by map[string]time.Duration
+	by      map[string]time.Duration
+	counted []beside.Sum
 }
 
 // kernelSums adds activities up.
 type kernelSums struct {
 	sites     []checkpoint.Site
+	metrics   []string // that were sampled
 	kernels   map[kernelKey]*kernelSum
 	self, all map[checkpoint.SiteID]*activitySum // 0: outside functions
 }
@@ -127,6 +139,12 @@ func (s *kernelSums) add(g measure.KernelsOfGPU, a *kernels.Activity) {
 		s.kernels[key] = k
 	}
 	k.add(a, g.Parts)
+	if k.counted == nil {
+		k.counted = make([]beside.Sum, len(s.metrics))
+	}
+	for i, sum := range a.Counted {
+		k.counted[i].Join(sum)
+	}
 	path := slices.DeleteFunc(slices.Clone(a.Path), func(id checkpoint.SiteID) bool { return s.site(id) == nil })
 	innermost := checkpoint.SiteID(0)
 	if len(path) > 0 {
@@ -174,6 +192,9 @@ func (s *kernelSums) list() []GPUKernel {
 		if k.known && k.time > 0 {
 			w := one.EnergyJ.Float() / one.TimeS
 			one.AvgPowerW = &w
+		}
+		if len(s.metrics) > 0 {
+			one.Metrics = metricsOf(s.metrics, k.counted)
 		}
 		for name := range k.by {
 			one.LaunchedBy = append(one.LaunchedBy, name)

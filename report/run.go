@@ -103,6 +103,8 @@ type Run struct {
 	Idle          *Idle          `json:"idle_power,omitempty"`
 	// GPUs says whose their energy is; nil without GPUs whose driver can be asked.
 	GPUs *GPUs `json:"gpus,omitempty"`
+	// GPUMetrics are performance counters of GPUs (--gpu-metrics).
+	GPUMetrics *GPUMetrics `json:"gpu_metrics,omitempty"`
 	// MachineState is what the machine was like around the run. An older cg did not tell.
 	MachineState *MachineState `json:"machine_state,omitempty"`
 	// Sources are the files of its functions, where they were kept.

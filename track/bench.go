@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os/exec"
 	"slices"
+	"strings"
 	"time"
 
 	"cg/nemb"
@@ -27,6 +28,10 @@ func Updates(root nemb.Root, metrics []string, trials int, limit time.Duration, 
 	var all []Update
 	for i, name := range metrics {
 		if slices.Contains(metrics[:i], name) {
+			continue
+		}
+		if strings.HasPrefix(name, PMPrefix) {
+			warn(name + ": counters of GPUs are sampled by the GPU, and have no updates to look for")
 			continue
 		}
 		readers, err := open(root, name)

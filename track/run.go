@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -46,6 +45,7 @@ type Session struct {
 	flushes sync.WaitGroup
 	ended   chan struct{}
 	courier *courier // nil without a broker
+	pm      *counters
 }
 
 // running is a tracker at work.
@@ -77,19 +77,12 @@ func Start(c Config) (*Session, error) {
 	if c.Broker != nil {
 		s.courier = newCourier(c.Broker, c.ID)
 	}
+	pm, refused := openCounters(c.Root, c.Trackers)
+	s.pm = pm
 	for _, spec := range c.Trackers {
 		r := &running{spec: spec, pace: pace{every: spec.Every}}
 		s.tracks = append(s.tracks, r)
-		var readers []reader
-		var reasons []error
-		for _, name := range spec.Metrics {
-			opened, err := open(c.Root, name)
-			readers = append(readers, opened...)
-			if err != nil &&
-				!slices.ContainsFunc(reasons, func(other error) bool { return other.Error() == err.Error() }) {
-				reasons = append(reasons, err)
-			}
-		}
+		readers, reasons := openTracker(c.Root, spec, pm, refused)
 		for _, group := range c.Layout.group(readers) {
 			st := &stream{readers: group, failed: map[int]int{}, reasons: map[string]bool{}, log: c.Log,
 				courier: s.courier}
@@ -199,6 +192,7 @@ func (s *Session) Stop() ([]Summary, error) {
 
 func (s *Session) close() error {
 	var errs []error
+	s.pm.end()
 	for _, r := range s.tracks {
 		for _, st := range r.streams {
 			for _, reader := range st.readers {

@@ -8,7 +8,6 @@ package track
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"slices"
 	"strconv"
@@ -64,8 +63,16 @@ func Parse(spec string) (Tracker, error) {
 	}
 	t.Every = every
 	for _, name := range parts[1:] {
-		name = strings.ToLower(strings.TrimSpace(name))
-		if !slices.Contains(Names(), name) {
+		if name = strings.TrimSpace(name); !strings.HasPrefix(name, PMPrefix) {
+			name = strings.ToLower(name)
+		} else if name == PMPrefix {
+			return t, fmt.Errorf("%q: %s needs the name of a counter, such as pm:sm__cycles_active.avg (cg gpu "+
+				"metrics)", spec, PMPrefix)
+		} else if every < pmShortest {
+			return t, fmt.Errorf("%q: an interval of %v is too short for counters of GPUs: use %v or more, or cg gpu "+
+				"sample, which has each sample", spec, every, pmShortest)
+		}
+		if !strings.HasPrefix(name, PMPrefix) && !slices.Contains(Names(), name) {
 			return t, fmt.Errorf("%q: no metric %q; %s", spec, name,
 				near.Or(name, Names(), "known are "+strings.Join(Names(), ", ")))
 		}
@@ -123,8 +130,7 @@ func open(root nemb.Root, name string) ([]reader, error) {
 		}
 	}
 	if len(readers) > 0 { // what the machine does not have beside them is no error
-		errs = slices.DeleteFunc(errs,
-			func(err error) bool { return errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) })
+		errs = slices.DeleteFunc(errs, isAbsent)
 	}
 	return readers, errors.Join(errs...)
 }

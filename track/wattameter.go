@@ -161,6 +161,8 @@ func wattameterColumns(columns []column) []wattameterColumn {
 			w.tag = name + "[W]"
 		case c.metric == "nvml-temp", c.metric == "amdsmi-temp":
 			w.tag = name + "[C]"
+		case c.unit == "":
+			w.tag = c.name
 		default:
 			w.tag = c.name + "[" + c.unit + "]"
 		}

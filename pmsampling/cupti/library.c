@@ -104,3 +104,15 @@ int32_t cg_cuda_device(struct cg_cupti *driver, int index, char *name, int *capa
 		return answer;
 	return place(bus, length, device);
 }
+
+int32_t cg_cuda_uuid(struct cg_cupti *driver, int index, uint8_t *uuid) {
+	int32_t (*get)(int *, int) = (int32_t(*)(int *, int))dlsym(driver->handle, "cuDeviceGet");
+	int32_t (*of)(uint8_t *, int) = (int32_t(*)(uint8_t *, int))dlsym(driver->handle, "cuDeviceGetUuid_v2");
+	if (!of)
+		of = (int32_t(*)(uint8_t *, int))dlsym(driver->handle, "cuDeviceGetUuid");
+	int device;
+	if (!get || !of)
+		return CG_CUPTI_NO_FUNCTION;
+	int32_t answer = get(&device, index);
+	return answer ? answer : of(uuid, device);
+}

@@ -20,6 +20,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -153,6 +154,7 @@ type Device struct {
 	Index int
 	Name  string // NVIDIA H100 80GB HBM3
 	Bus   string // 0000:1b:00.0
+	UUID  string // as NVML writes it: GPU-...; "" where CUDA does not tell
 	Major int    // compute capability
 	Minor int
 }
@@ -173,10 +175,23 @@ func (l *Library) Devices() ([]Device, error) {
 		if code != 0 {
 			return all, fmt.Errorf("cuda: GPU %d: the driver does not describe it (CUDA %d)", i, code)
 		}
-		all = append(all, Device{i, C.GoString(&name[0]), strings.ToLower(C.GoString(&bus[0])), int(capability[0]),
-			int(capability[1])})
+		var uuid [16]C.uint8_t
+		d := Device{Index: i, Name: C.GoString(&name[0]), Bus: strings.ToLower(C.GoString(&bus[0])),
+			Major: int(capability[0]), Minor: int(capability[1])}
+		if C.cg_cuda_uuid(l.driver, C.int(i), &uuid[0]) == 0 {
+			d.UUID = uuidOf(C.GoBytes(unsafe.Pointer(&uuid[0]), 16))
+		}
+		all = append(all, d)
 	}
 	return all, nil
+}
+
+// uuidOf writes a UUID as NVML does; "" for zeros.
+func uuidOf(b []byte) string {
+	if !slices.ContainsFunc(b, func(c byte) bool { return c != 0 }) {
+		return ""
+	}
+	return fmt.Sprintf("GPU-%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // begin initializes the CUDA driver, once.

@@ -66,5 +66,7 @@ int32_t cg_cupti_timestamp(struct cg_cupti *library, uint64_t *ns);
 int32_t cg_cuda_begin(struct cg_cupti *driver, int *devices);
 // cg_cuda_device tells a device's name, its compute capability, and its place on the bus.
 int32_t cg_cuda_device(struct cg_cupti *driver, int index, char *name, int *capability, char *bus, int length);
+// cg_cuda_uuid tells a device's UUID, of 16 bytes.
+int32_t cg_cuda_uuid(struct cg_cupti *driver, int index, uint8_t *uuid);
 
 #endif

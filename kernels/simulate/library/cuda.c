@@ -1,8 +1,11 @@
 // A CUDA driver (libcuda.so.1) of a GPU that does not exist and, with -DCUPTI, the library that records what runs on
 // it (libcupti.so.13). Both are in one folder. The file cuda.conf there is read at each call; a line is one of
 //
-//	kernel NAME MS WATTS    kernels of that name take MS ms and draw WATTS while they run
+//	kernel NAME MS WATTS [PART]
+//	                        kernels of that name take MS ms and draw WATTS while they run; counters have that PART of
+//	                        their values (1)
 //	nvml FILE               what runs is written to that file of the stand-in of NVML (nemb/simulate/nvml)
+//	counters FILE           and to that file of the stand-in of PM sampling (pmsampling/simulate)
 //	fail FUNCTION CODE      a function of CUPTI answers CODE
 //	drop N                  CUPTI drops each Nth record
 //	forget N                CUPTI does not know when each Nth activity ran
@@ -42,7 +45,7 @@ static inline double now(void) {
 }
 
 // setting finds a line of cuda.conf that begins with a word and an argument ("" for none).
-static int setting(const char *word, const char *argument, const char *format, void *a, void *b) {
+static int setting(const char *word, const char *argument, const char *format, void *a, void *b, void *c) {
 	char path[4096], line[512], first[32], second[256];
 	FILE *f = fopen(beside("cuda.conf", path, sizeof path), "re");
 	int found = 0;
@@ -54,7 +57,7 @@ static int setting(const char *word, const char *argument, const char *format, v
 		} else if (sscanf(line, "%31s %n", first, &at) < 1)
 			continue;
 		if (!strcmp(first, word))
-			found = !*format || sscanf(line + at, format, a, b) >= 1;
+			found = !*format || sscanf(line + at, format, a, b, c) >= 1;
 	}
 	if (f)
 		fclose(f);
@@ -65,7 +68,7 @@ static int setting(const char *word, const char *argument, const char *format, v
 
 static int fails(const char *function) {
 	int code = 0;
-	setting("fail", function, "%d", &code, NULL);
+	setting("fail", function, "%d", &code, NULL, NULL);
 	return code;
 }
 
@@ -192,8 +195,8 @@ void standin_activity(const char *name, double from, double to, uint32_t correla
 	} r = {0};
 	uint32_t kind = bytes ? CG_KIND_MEMCPY : CG_KIND_CONCURRENT_KERNEL;
 	int every = 0, unknown = 0;
-	setting("drop", "", "%d", &every, NULL);
-	setting("forget", "", "%d", &unknown, NULL);
+	setting("drop", "", "%d", &every, NULL, NULL);
+	setting("forget", "", "%d", &unknown, NULL, NULL);
 	if (!enabled[kind])
 		return;
 	records++;
@@ -263,17 +266,54 @@ int cuInit(unsigned flags) {
 	return 0;
 }
 
+int cuDeviceGetCount(int *n) {
+	*n = 1;
+	return 0;
+}
+
+int cuDeviceGet(int *device, int index) {
+	*device = index;
+	return index ? 101 : 0;
+}
+
+int cuDeviceGetName(char *name, int length, int device) {
+	(void)device;
+	snprintf(name, (size_t)length, "NVIDIA H100 80GB HBM3");
+	return 0;
+}
+
+int cuDeviceGetAttribute(int *value, int which, int device) {
+	(void)device;
+	*value = which == 75 ? 9 : 0;
+	return 0;
+}
+
+int cuDeviceGetPCIBusId(char *place, int length, int device) {
+	snprintf(place, (size_t)length, "0000:%02X:00.0", 0x1b + device);
+	return 0;
+}
+
 int cuDeviceGetUuid_v2(uint8_t *uuid, int device) {
 	memset(uuid, 0x10 + device, 16);
 	return 0;
 }
 
+struct load {
+	double ms, watts, part;
+};
+
+static struct load load_of(const char *name) {
+	struct load l = {1, 0, 1};
+	setting("kernel", name, "%lf %lf %lf", &l.ms, &l.watts, &l.part);
+	return l;
+}
+
 // run queues something, with the calls of the API around it; under the runtime's name, too, where runtime is set.
-static int run(const char *name, double ms, double watts, uint64_t bytes, int runtime) {
+static int run(const char *name, struct load l, uint64_t bytes, int runtime) {
 	char conf[4096];
 	pthread_mutex_lock(&lock);
 	uint32_t outer = ++correlation, inner = outer;
-	if (runtime && setting("split", "", "", NULL, NULL))
+	if (runtime && setting("split", "", "", NULL, NULL, NULL))
 		inner = ++correlation;
 	pthread_mutex_unlock(&lock);
 	uint32_t function = bytes ? COPY : LAUNCH;
@@ -286,12 +326,19 @@ static int run(const char *name, double ms, double watts, uint64_t bytes, int ru
 	double from = now(), to;
 	if (from < free_at)
 		from = free_at;
-	free_at = to = from + ms * 1e-3;
+	free_at = to = from + l.ms * 1e-3;
 	pthread_mutex_unlock(&lock);
-	if (setting("nvml", "", "%4095s", conf, NULL)) {
+	if (setting("counters", "", "%4095s", conf, NULL, NULL)) {
 		FILE *f = fopen(conf, "ae");
 		if (f) {
-			fprintf(f, "process 0 %d 100 100 %.9f %.9f %f\n", getpid(), from, to, watts);
+			fprintf(f, "%.9f %.9f %f\n", from, to, l.part);
+			fclose(f);
+		}
+	}
+	if (setting("nvml", "", "%4095s", conf, NULL, NULL)) {
+		FILE *f = fopen(conf, "ae");
+		if (f) {
+			fprintf(f, "process 0 %d 100 100 %.9f %.9f %f\n", getpid(), from, to, l.watts);
 			fclose(f);
 		}
 	}
@@ -313,9 +360,7 @@ int cuModuleGetFunction(const char **function, void *module, const char *name) {
 }
 
 static int launch(const char *function, int runtime) {
-	double ms = 1, watts = 0;
-	setting("kernel", function, "%lf %lf", &ms, &watts);
-	return run(function, ms, watts, 0, runtime);
+	return run(function, load_of(function), 0, runtime);
 }
 
 int cuLaunchKernel(const char *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
@@ -330,9 +375,7 @@ int cudaLaunchKernel(const char *function) { return launch(function, 1); }
 
 int cuMemcpyHtoD_v2(void *to, const void *from, size_t n) {
 	(void)to, (void)from;
-	double ms = 1, watts = 0;
-	setting("kernel", "copy", "%lf %lf", &ms, &watts);
-	return run("copy", ms, watts, n, 0);
+	return run("copy", load_of("copy"), n, 0);
 }
 
 int cuCtxSynchronize(void) {

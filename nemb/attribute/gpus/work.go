@@ -8,10 +8,11 @@ import (
 	"cg/nemb"
 )
 
-// Work is when what ran on a GPU: for each key how long in each slot of time. The keys are the caller's: a kernel that
-// was launched in a call path. The zero Work is empty.
+// Work is when what ran on a GPU: for each key how long in each slot of time, and how busy it kept the GPU where that
+// is known. The keys are the caller's: a kernel that was launched in a call path. The zero Work is empty.
 type Work struct {
 	slots   map[int64][]portion
+	weighed map[int]portion // of each key with a weight, over the whole time
 	width   checkpoint.Instant
 	n       int // portions
 	keys    int // one more than the largest key
@@ -20,8 +21,14 @@ type Work struct {
 
 // portion is for how long a key ran in a slot.
 type portion struct {
-	key int
-	ns  float64
+	key    int
+	ns     float64
+	known  float64 // of ns, where its weight is known
+	weight float64 // times known
+}
+
+func (p *portion) add(o portion, part float64) {
+	p.ns, p.known, p.weight = p.ns+o.ns*part, p.known+o.known*part, p.weight+o.weight*part
 }
 
 // Slots are of this width at first: a small part of the time between two updates of a counter.
@@ -31,7 +38,23 @@ const firstWidth = 10_000_000 // ns
 const mostPortions = 1 << 21
 
 // Add adds a time in which a key ran.
-func (w *Work) Add(key int, from, to checkpoint.Instant) {
+func (w *Work) Add(key int, from, to checkpoint.Instant) { w.AddWeighed(key, from, to, math.NaN()) }
+
+// AddWeighed adds a time in which a key ran and kept the GPU busy by a weight, NaN where that is not known. Weights are
+// compared with each other alone.
+func (w *Work) AddWeighed(key int, from, to checkpoint.Instant, weight float64) {
+	known := 1.0
+	if math.IsNaN(weight) || math.IsInf(weight, 0) || weight < 0 {
+		known, weight = 0, 0
+	} else if w.weighed == nil {
+		w.weighed = map[int]portion{}
+	}
+	of := func(ns float64) portion { return portion{key, ns, ns * known, ns * weight} }
+	if known > 0 && to > from {
+		all := w.weighed[key]
+		all.add(of(float64(to-from)), 1)
+		w.weighed[key] = all
+	}
 	if w.slots == nil {
 		w.slots, w.width = map[int64][]portion{}, firstWidth
 	}
@@ -43,7 +66,7 @@ func (w *Work) Add(key int, from, to checkpoint.Instant) {
 	for from < to {
 		slot := int64(from / w.width)
 		end := min(to, checkpoint.Instant(slot+1)*w.width)
-		w.put(slot, portion{key, float64(end - from)})
+		w.put(slot, of(float64(end-from)))
 		from = end
 		for w.n > most && w.width < 1<<40 {
 			w.widen()
@@ -54,7 +77,7 @@ func (w *Work) Add(key int, from, to checkpoint.Instant) {
 func (w *Work) put(slot int64, p portion) {
 	all := w.slots[slot]
 	if i := slices.IndexFunc(all, func(o portion) bool { return o.key == p.key }); i >= 0 {
-		all[i].ns += p.ns
+		all[i].add(p, 1)
 		return
 	}
 	w.slots[slot] = append(all, p)
@@ -73,7 +96,7 @@ func (w *Work) widen() {
 
 // between is for how long each key ran between two moments: in proportion where a slot lies in it in part; nil where
 // none did.
-func (w *Work) between(from, to float64) (sums map[int]float64) {
+func (w *Work) between(from, to float64) (sums map[int]portion) {
 	if w.slots == nil || to <= from {
 		return nil
 	}
@@ -82,13 +105,18 @@ func (w *Work) between(from, to float64) (sums map[int]float64) {
 		inside := min(to, float64(slot+1)*width) - max(from, float64(slot)*width)
 		for _, p := range w.slots[slot] {
 			if sums == nil {
-				sums = map[int]float64{}
+				sums = map[int]portion{}
 			}
-			sums[p.key] += p.ns * inside / width
+			all := sums[p.key]
+			all.add(p, inside/width)
+			sums[p.key] = all
 		}
 	}
 	return sums
 }
+
+// IsWeighed tells whether a weight of something is known.
+func (w *Work) IsWeighed() bool { return len(w.weighed) > 0 }
 
 // Part is what a key used, with bounds, in microjoules.
 type Part struct {
@@ -97,9 +125,9 @@ type Part struct {
 }
 
 // ByWork divides the program's part of the energy of a GPU among what of it ran there, by the time for which it ran
-// between two updates of the counter. rest is what was used while nothing of it ran. Bounds are those of the division,
-// of what ran in the same time drawing different powers, none of them more than the highest that was seen, and of the
-// counter's updates.
+// between two updates of the counter, times its weight where that is known. rest is what was used while nothing of it
+// ran. Bounds are those of the division, of what ran in the same time drawing different powers, none of them more than
+// the highest that was seen, and of the counter's updates.
 func (d *Division) ByWork(c Curve, w *Work) (parts []Part, rest nemb.Energy) {
 	v := byWork{division: d, curve: c, work: w, energy: make([]float64, w.keys), lo: make([]float64, w.keys),
 		hi: make([]float64, w.keys), squares: make([]float64, w.keys)}
@@ -148,7 +176,7 @@ type byWork struct {
 type workWindow struct {
 	length, energy float64 // ns, uJ of the program
 	busy           float64 // ns of all keys
-	ran            map[int]float64
+	ran            map[int]portion
 }
 
 // windows divides what the program had in each span among the windows in it, by the energy above idle power.
@@ -171,8 +199,8 @@ func (v *byWork) windows() {
 			if of.energy = p.program * of.length / float64(p.to-p.from); sum > 0 {
 				of.energy = p.program * weight / sum
 			}
-			for _, ns := range of.ran {
-				of.busy += ns
+			for _, ran := range of.ran {
+				of.busy += ran.ns
 			}
 			v.all = append(v.all, of)
 		}
@@ -205,11 +233,11 @@ func (v *byWork) divide(of workWindow, before map[int]float64) (part map[int]flo
 		v.rest += of.energy
 	} else {
 		most := max(v.most, of.energy/of.busy)
-		for k, ns := range of.ran {
-			part[k] = ns / of.busy
+		part = v.parts(of)
+		for k, ran := range of.ran {
 			v.energy[k] += of.energy * part[k]
-			v.lo[k] += max(0, of.energy-most*(of.busy-ns))
-			v.hi[k] += min(of.energy, most*ns)
+			v.lo[k] += max(0, of.energy-most*(of.busy-ran.ns))
+			v.hi[k] += min(of.energy, most*ran.ns)
 		}
 	}
 	step := func(k int) {
@@ -222,6 +250,30 @@ func (v *byWork) divide(of workWindow, before map[int]float64) (part map[int]flo
 	for k := range before {
 		if _, both := part[k]; !both {
 			step(k)
+		}
+	}
+	return part
+}
+
+// parts are the keys' parts of a window: by time, and among those whose weight is known by weight and time.
+func (v *byWork) parts(of workWindow) map[int]float64 {
+	part, weights := map[int]float64{}, map[int]float64{}
+	time, sum := 0.0, 0.0
+	for k, ran := range of.ran {
+		part[k] = ran.ns / of.busy
+		all := v.work.weighed[k]
+		if ran.known >= ran.ns/2 { // of the time itself; else of the key at other times
+			all = ran
+		}
+		if all.known > 0 {
+			weights[k] = ran.ns * all.weight / all.known
+			time += ran.ns
+			sum += weights[k]
+		}
+	}
+	for k, w := range weights {
+		if sum > 0 {
+			part[k] = time / of.busy * w / sum
 		}
 	}
 	return part

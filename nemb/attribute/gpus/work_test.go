@@ -63,7 +63,7 @@ func TestLongActivity(t *testing.T) {
 	if w.n > w.Longest || allocated > 100*float64(w.Longest) {
 		t.Errorf("%d portions, %g allocations", w.n, allocated)
 	}
-	if got := w.between(0, 48*3600e9)[0]; math.Abs(got-2*24*3600e9) > 1e-9*got {
+	if got := w.between(0, 48*3600e9)[0].ns; math.Abs(got-2*24*3600e9) > 1e-9*got {
 		t.Errorf("%g ns", got)
 	}
 }
@@ -80,6 +80,32 @@ func TestByWorkSharesByTime(t *testing.T) {
 	}
 }
 
+// What runs while the counter does not move shares by time and weight where weights are known, at the time or at others;
+// what has none, such as copies, has its part by time.
+func TestByWorkSharesByWeight(t *testing.T) {
+	w, part := &Work{}, func(i checkpoint.Instant) checkpoint.Instant { return 2*second + i*second/100 }
+	for i := checkpoint.Instant(0); i < 100; i += 4 { // three kernels and a copy take turns
+		w.AddWeighed(0, part(i), part(i+1), 0.25)
+		w.AddWeighed(1, part(i+1), part(i+2), 0.75)
+		known := 0.5
+		if i < 40 {
+			known = math.NaN()
+		}
+		w.AddWeighed(2, part(i+2), part(i+3), known)
+		w.Add(3, part(i+3), part(i+4))
+	}
+	d := logOf(told(1, nil), told(2, nil), told(3, []int{mine}, use(mine, 1)), told(4, nil)).Divide(curve(50, 50, 250, 50), nemb.IdlePower{})
+	parts, rest := d.ByWork(curve(50, 50, 250, 50), w)
+	for k, want := range []nemb.Energy{25e6, 75e6, 50e6, 50e6} {
+		if p := parts[k]; p.Energy != want || p.Lo > float64(want) || p.Hi < float64(want) {
+			t.Errorf("%d: %+v, want %v", k, p, want)
+		}
+	}
+	if rest != 0 {
+		t.Errorf("%v between", rest)
+	}
+}
+
 // However much runs: a Work keeps a bounded number of portions, and all of the time.
 func TestWorkIsBounded(t *testing.T) {
 	w := &Work{Longest: 100}
@@ -88,7 +114,7 @@ func TestWorkIsBounded(t *testing.T) {
 		w.Add(i%3, checkpoint.Instant(i)*second, checkpoint.Instant(i)*second+second/2)
 	}
 	sums := w.between(0, 2*n*1e9)
-	if w.n > 100 || math.Abs(sums[0]+sums[1]+sums[2]-n*0.5e9) > 1 {
+	if w.n > 100 || math.Abs(sums[0].ns+sums[1].ns+sums[2].ns-n*0.5e9) > 1 {
 		t.Errorf("%d portions, %v", w.n, sums)
 	}
 }
@@ -110,7 +136,8 @@ func FuzzByWork(f *testing.F) {
 		}
 		for range n {
 			from := checkpoint.Instant(random.Int64N(int64(9 * second)))
-			w.Add(random.IntN(4), from, from+checkpoint.Instant(random.Int64N(int64(second))))
+			to := from + checkpoint.Instant(random.Int64N(int64(second)))
+			w.AddWeighed(random.IntN(4), from, to, []float64{math.NaN(), 0, random.Float64(), -1}[random.IntN(4)])
 		}
 		c := curve(watts...)
 		d := l.Divide(c, nemb.IdlePower{})

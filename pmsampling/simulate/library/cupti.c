@@ -18,6 +18,9 @@
 //	overflow N                   the Nth decoding after a start finds the buffer full
 //	clock OFFSET PPM             the GPU's clock: CLOCK_MONOTONIC, faster by PPM, and OFFSET ns
 //	passes N                     that the counters take (1)
+//	live FILE                    samples are taken as time passes, in place of samples and decode; a line
+//	                             FROM TO PART [GPU] of FILE (seconds of CLOCK_MONOTONIC) says that metrics
+//	                             have that part of their value meanwhile, and 0 else
 //	fail FUNCTION CODE [N]       it answers CODE, at its Nth call only where N is given
 //
 // It is as strict as the library is where that is known: sizes of structures, the order of calls, and
@@ -43,7 +46,7 @@ struct conf {
 	int gpus, major, minor, metrics, fail;
 	long samples, decode, incomplete, empty, stale, lost, overflow, passes;
 	double offset, ppm;
-	char name[64], chip[32];
+	char name[64], chip[32], live[4096];
 	struct metric metric[MOST];
 };
 
@@ -94,6 +97,7 @@ static struct conf configured(const char *function) {
 		sscanf(line, "overflow %ld", &c.overflow);
 		sscanf(line, "clock %lf %lf", &c.offset, &c.ppm);
 		sscanf(line, "passes %ld", &c.passes);
+		sscanf(line, "live %4095[^\n]", c.live);
 	}
 	fclose(f);
 	return c;
@@ -139,6 +143,12 @@ int cuDeviceGetAttribute(int *value, int which, int device) {
 int cuDeviceGetPCIBusId(char *place, int length, int device) {
 	BEGIN
 	snprintf(place, length, "0000:%02X:00.0", 0x1b + device);
+	return 0;
+}
+
+int cuDeviceGetUuid_v2(unsigned char *uuid, int device) {
+	BEGIN
+	memset(uuid, 0x10 + device, 16);
 	return 0;
 }
 
@@ -367,10 +377,34 @@ struct slot {
 };
 
 struct image {
-	unsigned magic;
+	unsigned magic, device;
 	size_t total, populated, completed;
 	struct slot slot[];
 };
+
+// part is the part of their values that metrics have in a sample.
+static double part(struct conf *c, unsigned device, const struct slot *s) {
+	double sum = 0, from, to, part;
+	char path[8192], line[256], copy[4096];
+	Dl_info info;
+	dladdr((void *)metric, &info);
+	snprintf(copy, sizeof copy, "%s", info.dli_fname);
+	snprintf(path, sizeof path, "%s/%s", *c->live == '/' ? "" : dirname(copy), c->live);
+	FILE *f = fopen(path, "re");
+	while (f && fgets(line, sizeof line, f)) {
+		unsigned of = 0;
+		if (sscanf(line, "%lf %lf %lf %u", &from, &to, &part, &of) < 3 || of != device)
+			continue;
+		double begin = (s->start - c->offset) / (1 + c->ppm * 1e-6), end = (s->end - c->offset) / (1 + c->ppm * 1e-6);
+		from = from * 1e9 > begin ? from * 1e9 : begin;
+		to = to * 1e9 < end ? to * 1e9 : end;
+		if (to > from)
+			sum += part * (to - from);
+	}
+	if (f)
+		fclose(f);
+	return sum / (double)(s->end - s->start);
+}
 
 int cuptiProfilerHostEvaluateToGpuValues(struct cg_cupti_evaluate *p) {
 	BEGIN
@@ -385,17 +419,26 @@ int cuptiProfilerHostEvaluateToGpuValues(struct cg_cupti_evaluate *p) {
 		if (!m)
 			return METRIC;
 		p->values[k] = m->each && i->slot[p->index].number / m->each % 2 ? m->other : m->value;
+		if (*c.live)
+			p->values[k] *= part(&c, i->device, &i->slot[p->index]);
 	}
 	return OK;
 }
 
-// ---- The GPU's side: one sampler. ----
+// ---- The GPUs' side: a sampler each. ----
 
 static struct sampler {
 	int enabled, running, decodings;
 	const struct config *config;
-	unsigned long interval, began, next; // next is the number of the next sample
-} sampler;
+	unsigned long interval, began, ended, next; // next is the number of the next sample
+} samplers[16];
+
+// BEGIN_OF is BEGIN of a function whose structure names a sampler.
+#define BEGIN_OF                                                                   \
+	BEGIN                                                                          \
+	struct sampler *sampler = p->object;                                           \
+	if (sampler < samplers || sampler >= samplers + 16)                            \
+		return INVALID;
 
 int cuptiPmSamplingGetCounterAvailability(struct cg_cupti_availability *p) {
 	BEGIN
@@ -409,21 +452,22 @@ int cuptiPmSamplingEnable(struct cg_cupti_enable *p) {
 	BEGIN
 	if (!begun || p->size != END(cg_cupti_enable, object) || p->device >= (size_t)c.gpus)
 		return INVALID;
-	if (sampler.enabled)
+	struct sampler *sampler = &samplers[p->device];
+	if (sampler->enabled)
 		return OPERATION;
-	sampler = (struct sampler){.enabled = 1};
-	p->object = &sampler;
+	*sampler = (struct sampler){.enabled = 1};
+	p->object = sampler;
 	return OK;
 }
 
 int cuptiPmSamplingDisable(struct cg_cupti_of_object *p) {
-	BEGIN
-	sampler.enabled = 0;
-	return p->object == &sampler ? OK : INVALID;
+	BEGIN_OF
+	sampler->enabled = 0;
+	return OK;
 }
 
 int cuptiPmSamplingSetConfig(struct cg_cupti_set_config *p) {
-	BEGIN
+	BEGIN_OF
 #ifdef OLDER
 	if (p->size != END(cg_cupti_set_config, trigger))
 		return INVALID;
@@ -431,73 +475,80 @@ int cuptiPmSamplingSetConfig(struct cg_cupti_set_config *p) {
 	if (p->size != END(cg_cupti_set_config, append))
 		return INVALID;
 #endif
-	if (sampler.config)
+	if (sampler->config)
 		return UNKNOWN; // the library crashes
 	if (((const struct config *)p->config)->passes != 1)
 		return UNSUPPORTED;
 	if (!strcmp(c.chip, "GA100") && p->trigger == 1)
 		return UNSUPPORTED;
-	sampler.config = (const void *)p->config;
-	sampler.interval = p->interval;
+	sampler->config = (const void *)p->config;
+	sampler->interval = p->interval;
 	return p->length == sizeof(struct config) && p->interval && p->buffer ? OK : INVALID;
 }
 
 int cuptiPmSamplingStart(struct cg_cupti_of_object *p) {
-	BEGIN
-	if (!sampler.enabled || sampler.running || !sampler.config)
+	BEGIN_OF
+	if (!sampler->enabled || sampler->running || !sampler->config)
 		return OPERATION;
-	if (sampler.config->magic != CONFIG)
+	if (sampler->config->magic != CONFIG)
 		return UNKNOWN; // it was freed
-	sampler.running = 1;
-	sampler.decodings = 0;
-	sampler.began = gpu_now(&c);
-	sampler.next = 0;
+	sampler->running = 1;
+	sampler->decodings = 0;
+	sampler->began = gpu_now(&c);
+	sampler->next = 0;
 	return OK;
 }
 
 int cuptiPmSamplingStop(struct cg_cupti_of_object *p) {
-	BEGIN
-	if (!sampler.enabled || !sampler.running)
+	BEGIN_OF
+	if (!sampler->enabled || !sampler->running)
 		return OPERATION;
-	sampler.running = 0;
+	sampler->running = 0;
+	sampler->ended = gpu_now(&c);
 	return OK;
 }
 
 int cuptiPmSamplingGetCounterDataSize(struct cg_cupti_data_size *p) {
-	BEGIN
-	if (!sampler.enabled || !p->samples || p->size != END(cg_cupti_data_size, length))
+	BEGIN_OF
+	if (!sampler->enabled || !p->samples || p->size != END(cg_cupti_data_size, length))
 		return INVALID;
 	p->length = sizeof(struct image) + p->samples * sizeof(struct slot);
 	return OK;
 }
 
 int cuptiPmSamplingCounterDataImageInitialize(struct cg_cupti_data *p) {
-	BEGIN
+	BEGIN_OF
 	struct image *i = (void *)p->image;
 	memset(i, 0, p->length);
 	i->magic = IMAGE;
+	i->device = sampler - samplers;
 	i->total = (p->length - sizeof *i) / sizeof *i->slot;
 	return p->size == END(cg_cupti_data, image) ? OK : INVALID;
 }
 
 int cuptiPmSamplingDecodeData(struct cg_cupti_decode *p) {
-	BEGIN
+	BEGIN_OF
 	struct image *i = (void *)p->image;
 	if (p->size != END(cg_cupti_decode, overflow) || i->magic != IMAGE || i->populated)
 		return INVALID;
-	if (!sampler.config || sampler.config->magic != CONFIG)
+	if (!sampler->config || sampler->config->magic != CONFIG)
 		return UNKNOWN;
-	unsigned long left = c.samples - sampler.next, n = left;
-	if (sampler.running && n > (unsigned long)c.decode)
+	unsigned long left = c.samples - sampler->next, n = left;
+	if (sampler->running && n > (unsigned long)c.decode)
 		n = c.decode;
+	if (*c.live) {
+		unsigned long until = sampler->running ? gpu_now(&c) : sampler->ended;
+		n = (until - sampler->began) / sampler->interval - sampler->next;
+	}
 	p->reason = 2;
-	for (unsigned long k = 0; k < n; k++, sampler.next++) {
+	for (unsigned long k = 0; k < n; k++, sampler->next++) {
 		if (k >= i->total) { // what does not fit is lost
 			p->reason = 1;
 			continue;
 		}
-		unsigned long number = sampler.next, at = number + (number >= 10 ? c.lost : 0);
-		struct slot s = {number, sampler.began + at * sampler.interval, sampler.began + (at + 1) * sampler.interval};
+		unsigned long number = sampler->next, at = number + (number >= 10 ? c.lost : 0);
+		unsigned long start = sampler->began + at * sampler->interval;
+		struct slot s = {number, start, start + sampler->interval};
 		if (number < (unsigned long)c.stale)
 			s.end = (s.start = 75000000000 + number) + 1;
 		if (c.empty && number >= (unsigned long)(c.samples - c.empty))
@@ -505,8 +556,8 @@ int cuptiPmSamplingDecodeData(struct cg_cupti_decode *p) {
 		i->slot[i->populated++] = s;
 	}
 	i->completed = i->populated > (size_t)c.incomplete ? i->populated - c.incomplete : 0;
-	sampler.decodings++;
-	p->overflow = c.overflow && sampler.decodings >= c.overflow;
+	sampler->decodings++;
+	p->overflow = c.overflow && sampler->decodings >= c.overflow;
 	return p->overflow ? MEMORY : OK;
 }
 

@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"strconv"
 	"strings"
 
 	"cg/report"
@@ -27,6 +28,40 @@ func (m *page) kernels(r *report.Run, o format.Options, mark string) {
 			figures.Seconds(f.SelfTimeS))
 	}
 	m.more(len(r.GPUs.Functions) - o.Rows(len(r.GPUs.Functions)))
+}
+
+// gpuMetrics shows the counters of GPUs over the run, and by kernel where kernels are known.
+func (m *page) gpuMetrics(r *report.Run, o format.Options) {
+	if r.GPUMetrics == nil {
+		return
+	}
+	m.head("counter, each "+r.GPUMetrics.Interval(), "gpu", "mean", "min", "max")
+	for i := range r.GPUMetrics.Devices {
+		g := &r.GPUMetrics.Devices[i]
+		for _, c := range g.Metrics {
+			m.row(name(c.Name), escape.Replace(g.Title()), number(c.Mean), number(c.Min), number(c.Max))
+		}
+	}
+	m.line("")
+	if r.GPUs == nil || len(r.GPUs.Kernels) == 0 {
+		return
+	}
+	m.head("kernel", "counter", "mean", "over")
+	rows := o.Rows(len(r.GPUs.Kernels))
+	for _, k := range r.GPUs.Kernels[:rows] {
+		for _, c := range k.Metrics {
+			m.row(name(k.Name), name(c.Name), number(c.Mean), figures.Seconds(c.OverS))
+		}
+	}
+	m.more(len(r.GPUs.Kernels) - rows)
+}
+
+// number is a value of a counter, ? where it is not known.
+func number(v *float64) string {
+	if v == nil {
+		return "?"
+	}
+	return strconv.FormatFloat(*v, 'g', 4, 64)
 }
 
 // more ends a table of which n rows are not shown.

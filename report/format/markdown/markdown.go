@@ -111,6 +111,7 @@ func (m *page) single(r *report.Run, o format.Options) {
 	shown := o.Rows(len(r.Functions))
 	m.functions(r, shown, mark, o)
 	m.kernels(r, o, mark)
+	m.gpuMetrics(r, o)
 	m.tasks(r, o, mark)
 	m.counted(r, o, mark)
 	if len(r.Ledger) > 0 {

@@ -131,6 +131,12 @@ func write(w io.Writer, r *report.Run, o format.Options) error {
 		}
 	}
 
+	if r.GPUMetrics != nil {
+		for _, g := range r.GPUMetrics.Devices {
+			counters(g, counter)
+		}
+	}
+
 	for lane, tasks := range lanes(r.Tasks) {
 		name := "tasks"
 		if lane > 0 {
@@ -149,6 +155,17 @@ func write(w io.Writer, r *report.Run, o format.Options) error {
 		f.threads(calls, pid, free+len(lanes(r.Tasks)))
 	}
 	return f.write(w)
+}
+
+// counters writes the counters of a GPU.
+func counters(g report.GPUMetricsOfGPU, counter func(name string, at int64, args map[string]any)) {
+	for k, m := range g.Metrics {
+		for _, s := range g.Samples {
+			if s.Values[k] != nil {
+				counter(g.Title()+" "+m.Name, s.FromNs, map[string]any{"value": *s.Values[k]})
+			}
+		}
+	}
 }
 
 // threads writes the calls of each thread as slices and, on a line of its own with a

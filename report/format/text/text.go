@@ -45,6 +45,7 @@ func writeRun(w io.Writer, r *report.Run, o format.Options) error {
 	p.headline(r)
 	p.functions(r)
 	p.kernels(r)
+	p.gpuMetrics(r)
 	p.tests(r)
 	p.ledger(r)
 	p.notes(r)
@@ -225,36 +226,6 @@ func (p *printer) functions(r *report.Run) {
 		doubt,
 		{"where", 120, func(f report.Function) string { return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line) }},
 	})
-}
-
-// kernels shows what ran on GPUs, and which functions launched it.
-func (p *printer) kernels(r *report.Run) {
-	if r.GPUs == nil || len(r.GPUs.Kernels) == 0 {
-		return
-	}
-	mark := r.Mark()
-	table(p, "kernel", r.GPUs.Kernels, func(k report.GPUKernel) string { return k.Name }, []column[report.GPUKernel]{
-		{"runs", 0, func(k report.GPUKernel) string { return figures.Count(k.Runs) }},
-		{"energy", 0, func(k report.GPUKernel) string { return mark + figures.Energy(k.EnergyJ) }},
-		{"interval", 104, func(k report.GPUKernel) string { return figures.Interval(k.EnergyLoJ, k.EnergyHiJ) }},
-		{"power", 72, func(k report.GPUKernel) string { return figures.Watts(k.AvgPowerW) }},
-		{"time", 60, func(k report.GPUKernel) string { return figures.Seconds(k.TimeS) }},
-		{"gpu", 120, func(k report.GPUKernel) string { return k.Domain }},
-		{"launched by", 88, func(k report.GPUKernel) string {
-			if n := len(k.LaunchedBy) - 1; n > 0 {
-				return fmt.Sprintf("%s and %d more", k.LaunchedBy[0], n)
-			}
-			return k.LaunchedBy[0]
-		}},
-	})
-	table(p, "on GPUs, by function", r.GPUs.Functions, func(f report.GPUFunction) string { return f.Name },
-		[]column[report.GPUFunction]{
-			{"launches", 72, func(f report.GPUFunction) string { return figures.Count(f.Launches) }},
-			{"self", 0, func(f report.GPUFunction) string { return mark + figures.Energy(f.Self.EnergyJ) }},
-			{"interval", 104, func(f report.GPUFunction) string { return figures.Interval(f.Self.EnergyLoJ, f.Self.EnergyHiJ) }},
-			{"incl", 0, func(f report.GPUFunction) string { return mark + figures.Energy(f.Inclusive.EnergyJ) }},
-			{"time", 60, func(f report.GPUFunction) string { return figures.Seconds(f.SelfTimeS) }},
-		})
 }
 
 // samplingDoubt is by how much a function's energy may be off as its stack samples are few.
