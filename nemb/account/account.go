@@ -234,7 +234,7 @@ func (a *Account) Read() Usage {
 	for t, th := range a.threads { // in any order: sorted below
 		th.read()
 		if th.seen {
-			u.Threads = append(u.Threads, ThreadUsage{t, th.used, th.queued})
+			u.Threads = append(u.Threads, ThreadUsage{Thread: t, CPU: th.used, Queued: th.queued})
 		}
 		if th.gone {
 			delete(a.threads, t)

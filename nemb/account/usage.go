@@ -29,6 +29,7 @@ type ThreadUsage struct {
 	Thread checkpoint.Thread
 	CPU    time.Duration
 	Queued time.Duration // for which it waited for a processor
+	Within time.Duration // of CPU, between the two readings of Usage.Read
 }
 
 // Since is u less what had been used at the beginning. Threads keep their own.

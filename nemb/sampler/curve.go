@@ -67,6 +67,7 @@ func (c *curve) at(t checkpoint.Instant) account.Usage {
 		}
 		u.Threads[i] = account.ThreadUsage{
 			Thread: th.Thread, CPU: between(before.CPU, th.CPU, part), Queued: between(before.Queued, th.Queued, part),
+			Within: th.CPU - before.CPU,
 		}
 	}
 	for i, used := range b.Background {

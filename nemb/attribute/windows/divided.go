@@ -16,8 +16,11 @@ import (
 // a processor. How that is divided among the functions in which the thread was meanwhile follows from what they use
 // at other times, and may be otherwise: each used no more than the time that the thread was in it, and no less than
 // what does not fit into the others. So it is exact where a thread had a processor all the time, or was in one
-// function. Of each thread, up to 10 ms in which it was on no processor cannot be told from what the kernel reports
-// late.
+// function.
+//
+// The kernel reports times late: a thread seems to be on no processor, until it seems to use more than there is. What
+// it was away in a span is what it still was some time later. By as much as the times were seen to be late, the time
+// of a function may be another's that came before it or after it.
 //
 // A thread that was not on a processor slept, or was queued for one. How it was queued does not depend on what it
 // does: then the errors of the readings are independent of each other, and their sum is within the bound of
@@ -33,7 +36,7 @@ type divided struct {
 	tree   *paths.Tree
 	probe  int32      // the path of what checkpoints cost, 0 for none
 	shares siteShares // scratch memory
-	spans  map[checkpoint.Thread]*span
+	spans  map[checkpoint.Thread]*spans
 	doubts map[checkpoint.SiteID]*siteDoubt
 	weight float64 // the processor time of all windows, ns
 }
@@ -41,16 +44,24 @@ type divided struct {
 // span is what a thread did from one reading to the next, but for the time between a reading and the last sample
 // before it.
 type span struct {
-	length, there, used float64                         // ns: of the windows, in its functions, and on a processor
-	sites               map[checkpoint.SiteID]*siteTime // 0: outside all sites
-	before              map[checkpoint.SiteID]Share     // of what was used in the span before
-	moved               float64                         // ns that may be of this span or of the one before
-	// read are the readings around the last sample, which was at.
-	read [2]checkpoint.Instant
-	at   checkpoint.Instant
-	// Of all spans so far, in ns: there without used, of that what is no lateness of the kernel, and queued.
-	away, real, queued float64
-	begun              time.Duration // what was queued before; -1: not known
+	length, there, used float64 // ns: of the windows, in its functions, and on a processor
+	sites               map[checkpoint.SiteID]*siteTime
+	away                float64 // at its end, what of all spans was there and not used, ns
+	// read are the readings around the last sample, which was at. Within is what was used between them, ns.
+	read   [2]checkpoint.Instant
+	at     checkpoint.Instant
+	within float64
+}
+
+// spans are those of a thread.
+type spans struct {
+	open    *span   // nil: none
+	waiting []*span // which may not have been reported
+	before  *span   // the last of those that are settled
+	// Of all settled spans, in ns: in which it was away, and what it was queued for, by now.
+	away, queued float64
+	begun        time.Duration // what was queued before; -1: not known
+	late         float64       // ns by which the kernel's times were seen to be late, at most
 }
 
 // siteTime is the time in a site, by itself and with what it called, in nanoseconds.
@@ -80,11 +91,14 @@ func (d *doubt) bounds() (less, more float64) {
 func (x *divided) close(s, prev nemb.Sample, perTick float64, threads []*threadTime) {
 	for _, t := range threads {
 		p := x.of(t.id)
-		if p.read[1] == 0 || p.read != s.Usage.Read {
+		if p.open != nil && (p.open.read[1] == 0 || p.open.read != s.Usage.Read) {
 			x.end(p)
 		}
-		x.add(p, t, float64(s.Time-prev.Time), perTick)
-		p.read, p.at = s.Usage.Read, s.Time
+		if p.open == nil {
+			p.open = &span{sites: map[checkpoint.SiteID]*siteTime{}}
+		}
+		x.add(p.open, t, float64(s.Time-prev.Time), perTick)
+		p.open.read, p.open.at = s.Usage.Read, s.Time
 	}
 	for _, u := range s.Usage.Threads {
 		if p := x.spans[u.Thread]; p != nil {
@@ -92,6 +106,9 @@ func (x *divided) close(s, prev nemb.Sample, perTick float64, threads []*threadT
 				p.begun = u.Queued
 			}
 			p.queued = nanos(u.Queued - p.begun)
+			if p.open != nil {
+				p.open.within = nanos(u.Within)
+			}
 		}
 	}
 	for _, t := range threads {
@@ -101,10 +118,10 @@ func (x *divided) close(s, prev nemb.Sample, perTick float64, threads []*threadT
 	}
 }
 
-func (x *divided) of(id checkpoint.Thread) *span {
+func (x *divided) of(id checkpoint.Thread) *spans {
 	p := x.spans[id]
 	if p == nil {
-		p = &span{sites: map[checkpoint.SiteID]*siteTime{}, begun: -1}
+		p = &spans{begun: -1}
 		x.spans[id] = p
 	}
 	return p
@@ -123,12 +140,16 @@ func (x *divided) add(p *span, t *threadTime, length, perTick float64) {
 		there.used += busy
 		used.used += share
 	}
+	all := ratio(1, used.used)
 	p.there += there.used
 	p.used += used.used
 	for _, of := range []*threadTime{&there, &used} {
 		of.used = 1 // the shares are times
 		x.shares.close(x.tree, 1, []*threadTime{of})
 		for site, time := range x.shares.of {
+			if site == checkpoint.OwnSite {
+				continue
+			}
 			at := p.sites[site]
 			if at == nil {
 				at = &siteTime{}
@@ -140,46 +161,87 @@ func (x *divided) add(p *span, t *threadTime, length, perTick float64) {
 			}
 			to.Self += time.Self
 			to.Inclusive += time.Inclusive
+			if d := x.doubt(site); of == &used && t.less+t.more > 0 { // nobody has read the thread's time
+				d.self.add(t.less*time.Self*all, t.more*time.Self*all, 1)
+				d.inclusive.add(t.less*time.Inclusive*all, t.more*time.Inclusive*all, 1)
+			}
 		}
 	}
 }
 
-// end ends a span at the last sample that it has. What may not have been reported yet is no time away.
-func (x *divided) end(p *span) {
-	p.away += p.there - p.used
-	real := max(p.real, p.away-late)
-	away := real - p.real
-	p.real = real
+// end ends the open span, and settles those for which what came later is enough.
+func (x *divided) end(p *spans) {
+	p.open.away = p.open.there - p.open.used
+	if n := len(p.waiting); n > 0 {
+		p.open.away += p.waiting[n-1].away
+	} else if p.before != nil {
+		p.open.away += p.before.away
+	}
+	p.waiting, p.open = append(p.waiting, p.open), nil
+	after := 0.0
+	for _, s := range p.waiting[1:] {
+		after += s.length
+	}
+	for after >= late {
+		x.settle(p)
+		after -= p.waiting[0].length
+	}
+}
+
+// settle takes the first of the spans that wait.
+func (x *divided) settle(p *spans) {
+	s := p.waiting[0]
+	until := s.away
+	for _, later := range p.waiting[1:] {
+		until = min(until, later.away)
+	}
+	away := max(0, until-p.away)
+	p.away += away
+	p.late = max(p.late, s.away-until)
 	systematic := 0.0
-	if real > 0 {
-		systematic = min(1, max(0, 1-p.queued/real))
+	if p.away > 0 {
+		systematic = min(1, max(0, 1-p.queued/p.away))
 	}
-	now := map[checkpoint.SiteID]Share{}
-	for site, of := range p.sites {
-		if site == 0 || site == checkpoint.OwnSite {
-			continue
-		}
+	for site, of := range s.sites {
 		d := x.doubt(site)
-		p.divide(&d.self, of.there.Self, of.used.Self, away, systematic)
-		p.divide(&d.inclusive, of.there.Inclusive, of.used.Inclusive, away, systematic)
-		if p.used > 0 {
-			now[site] = Share{of.used.Self / p.used, of.used.Inclusive / p.used}
+		s.divide(&d.self, of.there.Self, of.used.Self, away, systematic)
+		s.divide(&d.inclusive, of.there.Inclusive, of.used.Inclusive, away, systematic)
+	}
+	if b := p.before; b != nil && b.used > 0 && s.used > 0 {
+		x.move(b, s, b.beyond(), systematic)
+		x.move(b, s, p.late/2, 0)
+	}
+	p.before = s
+	p.waiting = slices.Delete(p.waiting, 0, 1)
+}
+
+// move adds what is not known of the sites of two spans where so much may be of either.
+func (x *divided) move(one, two *span, moved, systematic float64) {
+	if moved <= 0 {
+		return
+	}
+	add := func(site checkpoint.SiteID) {
+		a, b, d := one.part(site), two.part(site), x.doubt(site)
+		self, inclusive := moved*math.Abs(a.Self-b.Self), moved*math.Abs(a.Inclusive-b.Inclusive)
+		d.self.add(self, self, systematic)
+		d.inclusive.add(inclusive, inclusive, systematic)
+	}
+	for site := range two.sites {
+		add(site)
+	}
+	for site := range one.sites {
+		if two.sites[site] == nil {
+			add(site)
 		}
 	}
-	if p.used > 0 && p.before != nil {
-		for site := range p.before {
-			now[site] = Share{now[site].Self, now[site].Inclusive}
-		}
-		for site, of := range now {
-			d, before := x.doubt(site), p.before[site]
-			self, inclusive := p.moved*math.Abs(of.Self-before.Self), p.moved*math.Abs(of.Inclusive-before.Inclusive)
-			d.self.add(self, self, systematic)
-			d.inclusive.add(inclusive, inclusive, systematic)
-		}
+}
+
+// part is a site's part of what a span used.
+func (p *span) part(site checkpoint.SiteID) Share {
+	if of := p.sites[site]; of != nil {
+		return Share{of.used.Self / p.used, of.used.Inclusive / p.used}
 	}
-	p.before, p.moved = now, p.beyond()
-	p.length, p.there, p.used = 0, 0, 0
-	clear(p.sites)
+	return Share{}
 }
 
 // divide adds what is not known of a site that a thread was in for some time, which is taken to have used a part of
@@ -198,13 +260,13 @@ func (p *span) divide(d *doubt, there, used, away, systematic float64) {
 }
 
 // beyond is how much of what the thread used between the two readings around the span's last sample may lie on the
-// other side of that. By the mean of the span it used a part of that time.
+// other side of that.
 func (p *span) beyond() float64 {
 	before, after := nanos(p.at-p.read[0]), nanos(p.read[1]-p.at)
-	if p.length <= 0 || before <= 0 || after <= 0 {
+	if before <= 0 || after <= 0 {
 		return 0
 	}
-	use := min(1, max(0, p.used/p.length))
+	use := min(1, max(0, p.within/(before+after)))
 	return max(min(use*after, (1-use)*before), min(use*before, (1-use)*after))
 }
 
@@ -217,9 +279,15 @@ func (x *divided) doubt(site checkpoint.SiteID) *siteDoubt {
 	return d
 }
 
-// finish ends the last span of a thread.
+// finish settles all spans of a thread.
 func (x *divided) finish(id checkpoint.Thread) {
-	x.end(x.spans[id])
+	p := x.spans[id]
+	if p.open != nil {
+		x.end(p)
+	}
+	for len(p.waiting) > 0 {
+		x.settle(p)
+	}
 	delete(x.spans, id)
 }
 

@@ -36,7 +36,9 @@ type threadTime struct {
 	ended     bool
 	idle      uint64
 	used      float64 // ns
-	sitesOnly bool    // used is a guess for its sites alone
+	less      float64 // of used, what is a guess, and by how much more it may be
+	more      float64
+	sitesOnly bool // used is a guess for its sites alone
 	parts     []paths.Part
 	shares    []float64 // of used, per part
 	longest   int       // the part of which before ticks lie before the window
@@ -126,7 +128,14 @@ func (x *threadTimes) close(tree *paths.Tree, s nemb.Sample, perTick, program fl
 		left = min(left, max(0, program-sum))
 	}
 	for i, t := range x.now {
-		t.used += guesses.share(i, left)
+		guess := guesses.share(i, left)
+		t.used += guess
+		if t.less, t.more = 0, 0; len(read) > 0 { // else the program's time is all that is known of any thread
+			t.less, t.more = guess, max(0, guesses.of[i].most-guess)
+		}
+		if program > 0 {
+			t.more = min(t.more, max(0, program-sum-guess))
+		}
 		if t.booked > 0 {
 			t.booked += t.used
 		}

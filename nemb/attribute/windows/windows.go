@@ -138,7 +138,7 @@ func New(domains []nemb.Domain, cpus int, tree *paths.Tree) *Windows {
 	w.threads = threadTimes{threads: map[checkpoint.Thread]*threadTime{}, rates: map[checkpoint.SiteID]*rate{}}
 	w.sites.of, w.paid.of = map[checkpoint.SiteID]Share{}, map[checkpoint.SiteID]Share{}
 	w.bounds.sites = map[checkpoint.SiteID]*siteBound{}
-	w.divided.spans, w.divided.doubts = map[checkpoint.Thread]*span{}, map[checkpoint.SiteID]*siteDoubt{}
+	w.divided.spans, w.divided.doubts = map[checkpoint.Thread]*spans{}, map[checkpoint.SiteID]*siteDoubt{}
 	w.divided.tree, w.divided.shares.of = tree, map[checkpoint.SiteID]Share{}
 	w.grow()
 	return w
