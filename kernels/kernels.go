@@ -46,7 +46,9 @@ type Activity struct {
 	Kind Kind
 	// Path are the sites in which it was launched, the innermost first; none where that was outside of all, or in a
 	// thread without checkpoints.
-	Path  []checkpoint.SiteID
+	Path []checkpoint.SiteID
+	// Range is the one that the program named around the launch (NVTX), nil for none.
+	Range *Range
 	Count uint64
 	Time  time.Duration // on the GPU, of all together
 	Bytes uint64        // that copies and fills moved
@@ -58,6 +60,20 @@ type Activity struct {
 // Key is that of the activity in the Work of its GPU.
 func (a *Activity) Key() int { return a.key }
 
+// Range is a part of the program that it names by NVTX, in a range around it. Ranges of one name in one range are one,
+// of all threads and processes.
+type Range struct {
+	Name   string
+	Around *Range // nil for none
+	Count  uint64 // how often it ended
+	Time   time.Duration
+	// Spans are when it ran, in the order of their ends; nil where there are too many to keep.
+	Spans []Span
+}
+
+// Span is a time on CLOCK_MONOTONIC.
+type Span struct{ From, To checkpoint.Instant }
+
 // GPU is what ran on one.
 type GPU struct {
 	UUID       string // as NVML writes it: GPU-...; "" where CUDA did not tell
@@ -67,7 +83,8 @@ type GPU struct {
 
 // Log is what was gathered.
 type Log struct {
-	GPUs []*GPU
+	GPUs   []*GPU
+	Ranges []*Range // those around others before these
 	// Told is how many processes said that they tell their activities; Refused says why others do not.
 	Told    int
 	Refused []string
@@ -125,7 +142,8 @@ func Listen(counting Counting) (*Gatherer, error) {
 // Env are the variables that a program needs. library is cg's, cupti that of NVIDIA, channel the path of that of the
 // program's checkpoints, "" for none.
 func (g *Gatherer) Env(library, cupti, channel string) []string {
-	return []string{"CUDA_INJECTION64_PATH=" + library, "CG_KERNELS_CUPTI=" + cupti, "CG_KERNELS_CHANNEL=" + channel,
+	return []string{"CUDA_INJECTION64_PATH=" + library, "NVTX_INJECTION64_PATH=" + library,
+		"CG_KERNELS_CUPTI=" + cupti, "CG_KERNELS_CHANNEL=" + channel,
 		"CG_KERNELS=" + filepath.Join(g.folder.Path, socketName)}
 }
 

@@ -273,7 +273,7 @@ func TestPaths(t *testing.T) {
 	for pid, number := range map[uint32]uint32{1: 7, 2: 9} {
 		s.take(datagram(pid, record(recordDevice, uint32(0), strings.Repeat("\x10", 16)), record(recordName, uint32(3), "k"),
 			record(recordPath, number, uint32(checkpoint.OwnSite), uint32(5), uint32(4)),
-			record(recordActivity, uint64(100), uint64(200), number, uint32(3), uint32(0), uint32(0), uint64(0))))
+			record(recordActivity, uint64(100), uint64(200), number, uint32(3), uint32(0), uint32(0), uint64(0), uint64(0))))
 	}
 	l := s.log()
 	if len(l.GPUs) != 1 || len(l.GPUs[0].Activities) != 1 || l.Odd > 0 {
@@ -286,7 +286,7 @@ func TestPaths(t *testing.T) {
 
 // launched is a record of an activity of 100 ns.
 func launched(path, name, device uint32) []byte {
-	return record(recordActivity, uint64(100), uint64(200), path, name, device, uint32(0), uint64(0))
+	return record(recordActivity, uint64(100), uint64(200), path, name, device, uint32(0), uint64(0), uint64(0))
 }
 
 // What was defined in a datagram that did not come is lost, and the rest of the datagram counts.
@@ -315,7 +315,7 @@ func TestCounting(t *testing.T) {
 	c := &counted{}
 	s := state{counting: c}
 	run := func(from uint64, kind uint32) []byte {
-		return record(recordActivity, from, from+10, uint32(0), uint32(1+kind), uint32(0), kind, uint64(0))
+		return record(recordActivity, from, from+10, uint32(0), uint32(1+kind), uint32(0), kind, uint64(0), uint64(0))
 	}
 	s.take(datagram(1, record(recordDevice, uint32(0), strings.Repeat("\x10", 16)), record(recordName, uint32(1), "k"),
 		record(recordName, uint32(2), "copy"), run(100, 0), run(200, 1), run(300, 0), run(400, 0)))
@@ -334,6 +334,38 @@ func TestCounting(t *testing.T) {
 	}
 	if copies.Counted[0].Mean != 200 || !g.Work.IsWeighed() {
 		t.Errorf("%+v", copies)
+	}
+}
+
+// Ranges of one name in one range are one, of all processes; of too many the times are not kept, and the sums are.
+func TestRanges(t *testing.T) {
+	var s state
+	ranged := func(from, to uint64, number uint32) []byte { return record(recordRanged, from, to, number, uint32(1)) }
+	for pid := range uint32(2) {
+		s.take(datagram(pid, record(recordName, uint32(1), "step"), record(recordName, uint32(2), "forward"),
+			record(recordRange, uint32(7), uint32(0), uint32(1)), record(recordRange, uint32(9), uint32(7), uint32(2)),
+			ranged(10, 20, 9), ranged(5, 25, 7), ranged(1, 2, 8), ranged(30, 20, 7)))
+	}
+	l := s.log()
+	if len(l.Ranges) != 2 || l.Lost != 2 || l.Odd != 2 {
+		t.Fatalf("%+v", l)
+	}
+	step, forward := l.Ranges[0], l.Ranges[1]
+	if step.Name != "step" || step.Around != nil || step.Count != 2 || step.Time != 40 || len(step.Spans) != 2 ||
+		forward.Name != "forward" || forward.Around != step || forward.Time != 20 {
+		t.Errorf("%+v, %+v", step, forward)
+	}
+	for range mostSpans {
+		s.take(datagram(1, ranged(10, 20, 9)))
+	}
+	if forward.Spans != nil || forward.Count != mostSpans+2 || len(step.Spans) != 2 {
+		t.Errorf("%d spans of %d, %d", len(forward.Spans), forward.Count, len(step.Spans))
+	}
+	for n := range uint32(mostRanges + 10) {
+		s.take(datagram(2, record(recordName, n+1, fmt.Sprint(n)), record(recordRange, n+1, uint32(0), n+1)))
+	}
+	if len(s.ranges) != mostRanges || len(s.processes[2].ranges) > mostRanges {
+		t.Errorf("%d ranges", len(s.ranges))
 	}
 }
 
@@ -384,7 +416,7 @@ func TestLongName(t *testing.T) {
 func FuzzTake(f *testing.F) {
 	f.Add(datagram(1, record(recordText, "x"), record(recordLost, uint64(3)), record(recordPath, uint32(1), uint32(2))))
 	f.Add(datagram(1, record(recordDevice, uint32(0), strings.Repeat("a", 16)),
-		record(recordActivity, uint64(1), uint64(1<<62), uint32(0), uint32(0), uint32(0), uint32(0), uint64(0))))
+		record(recordActivity, uint64(1), uint64(1<<62), uint32(0), uint32(0), uint32(0), uint32(0), uint64(0), uint64(0))))
 	f.Fuzz(func(t *testing.T, d []byte) {
 		var s state
 		s.take(d)

@@ -20,6 +20,8 @@ const (
 	recordPath
 	recordActivity
 	recordLost
+	recordRange
+	recordRanged
 )
 
 // magic is the begin of a datagram.
@@ -36,6 +38,8 @@ const (
 	mostNames      = 1 << 14
 	mostPaths      = 1 << 16
 	mostBytes      = 1 << 26 // of the names and paths of all processes together
+	mostRanges     = 1 << 12
+	mostSpans      = 1 << 16 // of all ranges together: beyond it one has none
 )
 
 // state is what has been read.
@@ -45,6 +49,9 @@ type state struct {
 	processes map[uint32]*process
 	paths     map[string][]checkpoint.SiteID // by their bytes: those of several processes are one
 	keys      map[key]*Activity
+	ranges    []*Range
+	byRange   map[rangeKey]*Range
+	spans     int
 	told      int
 	bytes     int // of names and paths
 	refused   []string
@@ -69,6 +76,12 @@ type process struct {
 	devices map[uint32]*GPU
 	names   map[uint32]string
 	paths   map[uint32]string
+	ranges  map[uint32]*Range
+}
+
+type rangeKey struct {
+	around *Range
+	name   string
 }
 
 type key struct {
@@ -76,6 +89,7 @@ type key struct {
 	name string
 	kind Kind
 	path string
+	of   *Range
 }
 
 // take reads a datagram. What does not make sense ends it.
@@ -87,13 +101,14 @@ func (s *state) take(d []byte) {
 	if s.processes == nil {
 		s.processes, s.byUUID = map[uint32]*process{}, map[string]*GPU{}
 		s.paths, s.keys = map[string][]checkpoint.SiteID{"": nil}, map[key]*Activity{}
+		s.byRange = map[rangeKey]*Range{}
 	}
 	pid := number(d[4:])
 	p := s.processes[pid]
 	if p == nil && len(s.processes) >= mostProcesses {
 		p = &process{} // in which nothing is known
 	} else if p == nil {
-		p = &process{map[uint32]*GPU{}, map[uint32]string{}, map[uint32]string{0: ""}}
+		p = &process{map[uint32]*GPU{}, map[uint32]string{}, map[uint32]string{0: ""}, map[uint32]*Range{}}
 		s.processes[pid] = p
 	}
 	for d = d[8:]; len(d) > 0; {
@@ -169,7 +184,11 @@ func (s *state) record(p *process, kind uint32, b []byte) bool {
 		}
 	case kind == recordPath && len(b) >= 4 && len(b)%4 == 0 && len(b) <= 4+4*mostSites:
 		s.path(p, number(b), b[4:])
-	case kind == recordActivity && len(b) == 40:
+	case kind == recordRange && len(b) == 12:
+		s.rangeOf(p, number(b), p.ranges[number(b[4:])], p.names[number(b[8:])])
+	case kind == recordRanged && len(b) == 24:
+		s.ranged(p.ranges[number(b[16:])], checkpoint.Instant(long(b)), checkpoint.Instant(long(b[8:])))
+	case kind == recordActivity && len(b) == 48:
 		s.activity(p, b)
 	case kind == recordLost && len(b) == 8:
 		s.lost += long(b)
@@ -177,6 +196,44 @@ func (s *state) record(p *process, kind uint32, b []byte) bool {
 		return false
 	}
 	return true
+}
+
+// rangeOf gives a range of a process its meaning.
+func (s *state) rangeOf(p *process, n uint32, around *Range, name string) {
+	if name == "" || !room(p.ranges, n, mostRanges) {
+		return
+	}
+	k := rangeKey{around, name}
+	r := s.byRange[k]
+	if r == nil {
+		if len(s.ranges) >= mostRanges {
+			return
+		}
+		r = &Range{Name: name, Around: around}
+		s.byRange[k] = r
+		s.ranges = append(s.ranges, r)
+	}
+	p.ranges[n] = r
+}
+
+// ranged takes a time in which a range ran. Of one whose name did not come nothing is known.
+func (s *state) ranged(r *Range, from, to checkpoint.Instant) {
+	if r == nil {
+		s.lost++
+		return
+	}
+	if from <= 0 || to < from {
+		s.odd++
+		return
+	}
+	full := r.Count > 0 && r.Spans == nil
+	r.Count++
+	r.Time += time.Duration(to - from)
+	if s.spans++; full || s.spans > mostSpans {
+		r.Spans = nil
+		return
+	}
+	r.Spans = append(r.Spans, Span{from, to})
 }
 
 // room reports whether a number may be given a meaning.
@@ -233,7 +290,8 @@ func (s *state) gpu(uuid string) *GPU {
 	return g
 }
 
-// activity takes an activity: u64 start, end; u32 path, name, device, kind; u64 bytes.
+// activity takes an activity: u64 start, end; u32 path, name, device, kind; u64 bytes; u32
+// range, 0.
 func (s *state) activity(p *process, b []byte) {
 	from, to := checkpoint.Instant(long(b)), checkpoint.Instant(long(b[8:]))
 	g, known := p.devices[number(b[24:])]
@@ -251,14 +309,14 @@ func (s *state) activity(p *process, b []byte) {
 	if name == "" {
 		name = "?"
 	}
-	k := key{g, name, kind, path}
+	k := key{g, name, kind, path, p.ranges[number(b[40:])]}
 	a := s.keys[k]
 	if a == nil {
 		if len(s.keys) >= mostActivities {
 			s.lost++
 			return
 		}
-		a = &Activity{Name: name, Kind: kind, Path: s.paths[k.path], key: len(g.Activities)}
+		a = &Activity{Name: name, Kind: kind, Path: s.paths[k.path], Range: k.of, key: len(g.Activities)}
 		s.keys[k] = a
 		g.Activities = append(g.Activities, a)
 	}
@@ -274,5 +332,5 @@ func (s *state) activity(p *process, b []byte) {
 
 func (s *state) log() *Log {
 	s.count(true)
-	return &Log{GPUs: s.gpus, Told: s.told, Refused: s.refused, Lost: s.lost, Odd: s.odd}
+	return &Log{GPUs: s.gpus, Ranges: s.ranges, Told: s.told, Refused: s.refused, Lost: s.lost, Odd: s.odd}
 }

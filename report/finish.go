@@ -167,6 +167,7 @@ func (r *Run) Finish(f Facts) {
 			tests[i].Status, tests[i].Runs = how.Status, how.Runs
 		}
 	}
+	r.ranges(o)
 	r.baseline(o.Baseline)
 	r.MachineState = f.State
 	r.noise(o.Series, f.Interval, f.Noise)

@@ -22,6 +22,7 @@ type GPUs struct {
 	// What ran on the GPUs, and which functions launched it, where the program was made to tell (--gpu-kernels).
 	Kernels   []GPUKernel   `json:"kernels,omitempty"`
 	Functions []GPUFunction `json:"functions,omitempty"`
+	Ranges    []GPURange    `json:"ranges,omitempty"` // that the program names by NVTX
 	// BetweenKernelsJ is what the program used on these GPUs while nothing of it ran, or nothing is recorded.
 	BetweenKernelsJ *Joules `json:"between_kernels_j,omitempty"`
 	Unrecorded      uint64  `json:"unrecorded,omitempty"` // kernels and copies without a record

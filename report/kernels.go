@@ -91,7 +91,7 @@ func (r *Run) kernels(k *measure.Kernels, counters *measure.Counters, sites []ch
 		return
 	}
 	s := kernelSums{sites: sites, kernels: map[kernelKey]*kernelSum{}, self: map[checkpoint.SiteID]*activitySum{},
-		all: map[checkpoint.SiteID]*activitySum{}}
+		all: map[checkpoint.SiteID]*activitySum{}, ranges: map[*kernels.Range]*rangeSum{}}
 	if counters != nil {
 		s.metrics = counters.Recorder.Metrics()
 	}
@@ -113,6 +113,8 @@ func (r *Run) kernels(k *measure.Kernels, counters *measure.Counters, sites []ch
 	}
 	r.GPUs.Method, r.GPUs.BetweenKernelsJ, r.GPUs.Unrecorded = ByKernel, &rest, k.Log.Lost
 	r.GPUs.Kernels, r.GPUs.Functions = s.list(), s.functions()
+	known := slices.ContainsFunc(k.GPUs, func(g measure.KernelsOfGPU) bool { return g.Parts != nil })
+	r.GPUs.Ranges = s.rangesOf(k.Log.Ranges, known)
 }
 
 type kernelKey struct{ domain, name, kind string }
@@ -127,6 +129,7 @@ type kernelSum struct {
 type kernelSums struct {
 	sites     []checkpoint.Site
 	metrics   []string // that were sampled
+	ranges    map[*kernels.Range]*rangeSum
 	kernels   map[kernelKey]*kernelSum
 	self, all map[checkpoint.SiteID]*activitySum // 0: outside functions
 }
@@ -151,6 +154,14 @@ func (s *kernelSums) add(g measure.KernelsOfGPU, a *kernels.Activity) {
 		innermost = path[0]
 	}
 	k.by[s.name(innermost)] += a.Time
+	for r := a.Range; r != nil; r = r.Around {
+		if s.ranges[r] == nil {
+			s.ranges[r] = &rangeSum{}
+		}
+		if s.ranges[r].all.add(a, g.Parts); r == a.Range {
+			s.ranges[r].self.add(a, g.Parts)
+		}
+	}
 	of(s.self, innermost).add(a, g.Parts)
 	slices.Sort(path)
 	for _, id := range slices.Compact(path) { // a recursive call once

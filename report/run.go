@@ -213,8 +213,9 @@ type Task struct {
 	Provenance
 	*ProgramShare `schema:"optional"`
 
-	again             bool  // it ran several times: its time is the sum, and it has no one end
-	paused, continued int64 // CLOCK_MONOTONIC, ns: between these it waited for others; equal where it did not
+	again             bool      // it ran several times: its time is the sum, and it has no one end
+	stretches         []stretch // when a range of NVTX ran, in their order and apart; nil for a task that ran once
+	paused, continued int64     // CLOCK_MONOTONIC, ns: between these it waited for others; equal where it did not
 }
 
 // Totals is the machine's energy while the program ran; the ledger says whose

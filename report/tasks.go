@@ -74,10 +74,17 @@ func (t *Task) wholeOf(of Totals) {
 // Tasks that ran at the same time share it: at each moment it is divided equally among
 // those that have no task within them.
 func (r *Run) machineInTasks(series nemb.Series, divisions []*gpus.Division) {
-	if len(r.Tasks) < 2 || r.Totals.EnergyJ == nil || len(series.Samples) < 2 {
+	if len(r.Tasks) > 1 {
+		r.machineIn(r.Tasks[1:], series, divisions)
+	}
+}
+
+// machineIn does so for some tasks, whatever others there are.
+func (r *Run) machineIn(tasks []Task, series nemb.Series, divisions []*gpus.Division) {
+	if r.Totals.EnergyJ == nil || len(series.Samples) < 2 {
 		return
 	}
-	s := sharing{domains: series.Domains, tasks: r.Tasks[1:], share: make([]float64, len(series.Domains))}
+	s := sharing{domains: series.Domains, tasks: tasks, share: make([]float64, len(series.Domains))}
 	for d := range series.Domains {
 		s.knots = append(s.knots, series.Knots(d))
 	}
@@ -125,8 +132,11 @@ func (s *sharing) had(t *sharingTask, d int) float64 {
 // stretch is a time in which a task ran, in nanoseconds of CLOCK_MONOTONIC.
 type stretch struct{ from, to int64 }
 
-// ran are the times in which a task ran, in their order: two where it waited in between.
+// ran are the times in which a task ran, in their order: two where it waited in between, many for a range.
 func (t Task) ran() []stretch {
+	if t.stretches != nil {
+		return t.stretches
+	}
 	end := t.StartedAtMonoNs + t.LastedNs()
 	if t.StartedAtMonoNs <= t.paused && t.paused < t.continued && t.continued <= end {
 		return []stretch{{t.StartedAtMonoNs, t.paused}, {t.continued, end}}

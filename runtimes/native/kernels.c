@@ -12,8 +12,10 @@
  *   3 name       u32 number; text
  *   4 path       u32 number; u32 sites, the innermost first
  *   5 activity   u64 start, end (ns of CLOCK_MONOTONIC); u32 path (0: no function), name, device, kind (0 kernel,
- *                1 copy, 2 fill); u64 bytes
+ *                1 copy, 2 fill); u64 bytes; u32 range (0: none) in which it was launched, 0
  *   6 lost       u64 activities of which there is no record
+ *   7 range      u32 number; u32 range around it (0: none), name
+ *   8 ranged     u64 start, end; u32 range, thread
  *
  * Numbers are those of the process, and are defined before they are used, again where a datagram did not come. Nothing
  * here waits for cg longer than a second, and whatever fails leaves the program as it is without.
@@ -38,10 +40,10 @@
 
 #include "cupti_activity.h"
 #include "datagrams.h"
+#include "names.h"
+#include "nvtx.h"
 
-#define PUBLIC __attribute__((visibility("default")))
-#define PATHS (1u << 16)
-#define NAMES (1u << 14)
+#define PATHS (1u << 15) /* a number has 16 bits */
 #define DEVICES 64
 #define LAUNCHES (1u << 18) /* of which the path is kept until their activity is told */
 #define DEEPEST 512
@@ -206,7 +208,7 @@ static uint32_t place(void)
 
 /* ---- launches ---- */
 
-/* The paths of launches by their correlation ids: id << 32 | path. */
+/* The paths and ranges of launches by their correlation ids: id << 32 | range << 16 | path. */
 static _Atomic uint64_t launches[LAUNCHES];
 
 static void called(void *user, int domain, uint32_t function, const void *data)
@@ -216,12 +218,13 @@ static void called(void *user, int domain, uint32_t function, const void *data)
 	if (c->site != 0) /* the call ends */
 		return;
 	int e = errno;
-	uint64_t of = (uint64_t)c->correlation << 32 | place();
+	uint64_t of = (uint64_t)c->correlation << 32 | current() << 16 | place();
 	atomic_store_explicit(&launches[c->correlation % LAUNCHES], of, memory_order_release);
 	errno = e;
 }
 
-static uint32_t path_of(uint32_t correlation)
+/* launch_of is the range and the path of a launch, 0 where they are not known. */
+static uint32_t launch_of(uint32_t correlation)
 {
 	uint64_t of = atomic_load_explicit(&launches[correlation % LAUNCHES], memory_order_acquire);
 	return of >> 32 == correlation ? (uint32_t)of : 0;
@@ -245,32 +248,6 @@ static int call_me(void *subscriber)
 
 /* ---- activities ---- */
 
-static struct {
-	char *text;
-	uint32_t sent; /* the generation */
-} names[NAMES];
-static uint32_t named;
-
-/* name_number gives a name a number, under the lock; 0 where there are too many. */
-static uint32_t name_number(const char *name)
-{
-	uint32_t h = 2166136261u;
-	for (const char *c = name; *c; c++)
-		h = (h ^ (uint8_t)*c) * 16777619u;
-	for (uint32_t k = 0; k < NAMES; k++) {
-		uint32_t i = (h + k) % NAMES, number = i + 1;
-		if (!names[i].text) {
-			if (named >= NAMES / 4 * 3 || !(names[i].text = strdup(name)))
-				return 0;
-			named++;
-			return number;
-		}
-		if (!strcmp(names[i].text, name))
-			return number;
-	}
-	return 0;
-}
-
 static uint32_t devices[DEVICES]; /* the generation in which they were sent */
 
 static void tell_device(uint32_t device)
@@ -289,11 +266,11 @@ struct activity {
 	uint64_t start, end;
 	uint32_t path, name, device, kind;
 	uint64_t bytes;
+	uint32_t range, zero;
 };
 
 /* ONE has room for an activity, DEFINED for one with what it needs defined. */
 #define ONE (8 + sizeof(struct activity))
-#define LONGEST_NAME 8192
 #define DEFINED (ONE + 12 + LONGEST_NAME + 12 + DEEPEST * sizeof(uint32_t) + 28)
 
 /* tell sends an activity, in one datagram with what it needs defined, under the lock. */
@@ -317,6 +294,7 @@ static void tell(const struct activity *a)
 		put(4, &a->path, sizeof a->path, p->sites, p->n * sizeof *p->sites);
 		p->sent = generation;
 	}
+	define_range(a->range);
 	put(5, a, sizeof *a, "", 0);
 }
 
@@ -336,30 +314,33 @@ static const char *copies[] = {"copy",
 static void take(const void *record)
 {
 	struct activity a = {0};
+	uint32_t launch = 0;
 	const struct cg_activity_kernel *k = record;
 	const struct cg_activity_memcpy *c = record;
 	const struct cg_activity_memset *s = record;
 	switch (k->kind) {
 	case CG_KIND_KERNEL:
 	case CG_KIND_CONCURRENT_KERNEL:
-		a.start = k->start, a.end = k->end, a.path = path_of(k->correlation), a.device = k->device;
+		a.start = k->start, a.end = k->end, launch = launch_of(k->correlation), a.device = k->device;
 		a.name = name_number(k->name ? k->name : "?");
 		break;
 	case CG_KIND_MEMCPY:
-		a.start = c->start, a.end = c->end, a.path = path_of(c->correlation), a.device = c->device, a.kind = 1;
-		if (!a.path)
-			a.path = path_of(c->runtime_correlation);
+		a.start = c->start, a.end = c->end, launch = launch_of(c->correlation), a.device = c->device, a.kind = 1;
+		if (!launch)
+			launch = launch_of(c->runtime_correlation);
 		a.name = name_number(copies[c->copy < sizeof copies / sizeof *copies ? c->copy : 0]);
 		a.bytes = c->bytes;
 		break;
 	case CG_KIND_MEMSET:
-		a.start = s->start, a.end = s->end, a.path = path_of(s->correlation), a.device = s->device, a.kind = 2;
+		a.start = s->start, a.end = s->end, launch = launch_of(s->correlation), a.device = s->device, a.kind = 2;
 		a.name = name_number("fill");
 		a.bytes = s->bytes;
 		break;
 	default:
 		return;
 	}
+	a.path = launch & 0xffff;
+	a.range = launch >> 16;
 	if (!a.start || a.end < a.start) { /* CUPTI does not know when it ran */
 		lost++;
 		return;
@@ -442,22 +423,6 @@ static void start_flushing(void)
 
 /* ---- the beginning ---- */
 
-static int connect_to(const char *path)
-{
-	struct sockaddr_un a = {.sun_family = AF_UNIX};
-	if (!path || strlen(path) >= sizeof a.sun_path)
-		return -1;
-	strcpy(a.sun_path, path);
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct timeval patience = {.tv_sec = 1};
-	if (fd >= 0 && (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) ||
-	                connect(fd, (struct sockaddr *)&a, sizeof a))) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
-}
-
 static const char *find_functions(void)
 {
 	const char *path = getenv("CG_KERNELS_CUPTI");
@@ -481,16 +446,14 @@ static const char *find_functions(void)
 
 static void forked(void)
 {
-	to = -1; /* CUDA does not work in the child of a fork; what its parent sends is its parent's */
-	forest = NULL;
+	forest = NULL; /* CUDA does not work in the child of a fork */
 }
 
 static void begin(void)
 {
-	to = connect_to(getenv("CG_KERNELS"));
+	open_socket();
 	if (to < 0)
 		return;
-	datagram.pid = (uint32_t)getpid();
 	const char *missing = find_functions();
 	if (missing) {
 		say("CUPTI cannot be used: %s", missing);

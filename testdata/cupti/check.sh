@@ -1,6 +1,6 @@
 #!/bin/sh
 # Compares cg with NVIDIA's CUPTI, which needs no GPU for it: the layout of each structure with the headers of
-# several versions, and what the library of CUDA 12.9 says of metrics. check.sh FOLDER [PYTHON] keeps the packages in FOLDER.
+# several versions, NVTX's own header, and what the library of CUDA 12.9 says of metrics. check.sh FOLDER [PYTHON] keeps the packages in FOLDER.
 # Its status is 3 where they cannot be fetched.
 set -eu
 folder=$1 python=${2:-python3}
@@ -13,11 +13,11 @@ fetch() {
 	[ -e "$folder/$2/done" ] && return
 	rm -rf "$folder/$2"
 	mkdir -p "$folder/$2"
-	"$python" -m pip download -q --disable-pip-version-check --no-deps -d "$folder/$2" "$1==$2" || exit 3
+	"$python" -m pip download -q --disable-pip-version-check --no-deps -d "$folder/$2" "$1==${2%-nvtx}" || exit 3
 	"$python" -m zipfile -e "$folder/$2"/*.whl "$folder/$2"
 	rm "$folder/$2"/*.whl
 	# What of the headers is C++, or of a toolkit that is not there.
-	sed -i '/#include <string>/d' "$folder/$2"/nvidia/*/include/cupti_profiler_host.h
+	sed -i '/#include <string>/d' "$folder/$2"/nvidia/*/include/*.h
 	touch "$folder/$2/done"
 }
 
@@ -39,6 +39,11 @@ fetch nvidia-cuda-cupti 13.1.75
 layout 13.1.75 1301
 fetch nvidia-cuda-cupti 13.5.25
 layout 13.5.25 1305
+
+fetch nvidia-nvtx-cu12 12.9.79-nvtx
+cc -o "$folder/nvtx" -I"$folder/12.9.79-nvtx/nvidia/nvtx/include" testdata/cupti/nvtx.c -ldl
+cc -shared -fPIC -pthread -D_GNU_SOURCE -o "$folder/kernels.so" runtimes/native/kernels.c -ldl
+"$python" testdata/cupti/nvtx.py "$folder/nvtx" "$folder/kernels.so"
 
 [ "$(uname -m)" = x86_64 ] || exit 0 # the wheel that was fetched is the machine's; the figures are those of one
 go build -o "$folder/cg" .

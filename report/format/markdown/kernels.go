@@ -28,6 +28,16 @@ func (m *page) kernels(r *report.Run, o format.Options, mark string) {
 			figures.Seconds(f.SelfTimeS))
 	}
 	m.more(len(r.GPUs.Functions) - o.Rows(len(r.GPUs.Functions)))
+	if len(r.GPUs.Ranges) == 0 {
+		return
+	}
+	m.head("range, on GPUs", "runs", "self", "inclusive", "interval", "GPU time", "time")
+	for _, g := range r.GPUs.Ranges[:o.Rows(len(r.GPUs.Ranges))] {
+		m.row(name(g.Name), figures.Count(g.Runs), mark+figures.Energy(g.Self.EnergyJ),
+			mark+figures.Energy(g.Inclusive.EnergyJ), figures.Interval(g.Inclusive.EnergyLoJ, g.Inclusive.EnergyHiJ),
+			figures.Seconds(g.GPUTimeS), figures.Seconds(g.TimeS))
+	}
+	m.more(len(r.GPUs.Ranges) - o.Rows(len(r.GPUs.Ranges)))
 }
 
 // gpuMetrics shows the counters of GPUs over the run, and by kernel where kernels are known.

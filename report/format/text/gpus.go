@@ -38,6 +38,25 @@ func (p *printer) kernels(r *report.Run) {
 		})
 }
 
+// ranges shows what was launched in the ranges that the program names.
+func (p *printer) ranges(r *report.Run) {
+	if r.GPUs == nil {
+		return
+	}
+	mark := r.Mark()
+	table(p, "on GPUs, by range", r.GPUs.Ranges, func(g report.GPURange) string { return g.Name },
+		[]column[report.GPURange]{
+			{"runs", 72, func(g report.GPURange) string { return figures.Count(g.Runs) }},
+			{"self", 0, func(g report.GPURange) string { return mark + figures.Energy(g.Self.EnergyJ) }},
+			{"incl", 0, func(g report.GPURange) string { return mark + figures.Energy(g.Inclusive.EnergyJ) }},
+			{"interval", 104, func(g report.GPURange) string {
+				return figures.Interval(g.Inclusive.EnergyLoJ, g.Inclusive.EnergyHiJ)
+			}},
+			{"gpu time", 60, func(g report.GPURange) string { return figures.Seconds(g.GPUTimeS) }},
+			{"time", 0, func(g report.GPURange) string { return figures.Seconds(g.TimeS) }},
+		})
+}
+
 // counted is a metric of a GPU, or of a kernel on it.
 type counted struct {
 	report.GPUMetric

@@ -45,6 +45,7 @@ func writeRun(w io.Writer, r *report.Run, o format.Options) error {
 	p.headline(r)
 	p.functions(r)
 	p.kernels(r)
+	p.ranges(r)
 	p.gpuMetrics(r)
 	p.tests(r)
 	p.ledger(r)
