@@ -113,6 +113,7 @@ const (
 	treesName     = 1
 
 	flagPaths = 128  // a tree of paths alone
+	flagWarms = 256  // of a program that is compiled as it runs
 	flagAdded = 512  // a chunk whose events are in a tree, too
 	flagOther = 1024 // a tree whose nodes have others
 )

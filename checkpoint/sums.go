@@ -97,6 +97,8 @@ type Tally struct {
 	CountedCost float64
 	// Lasting is how many ticks an interval lasts at least that is drawn as a long one.
 	Lasting float64
+	// Warms is set of a program that is compiled as it runs: an event may cost many times as much until then.
+	Warms bool
 	// Used is the processor time of a thread from the fork(2) that made its process, which is
 	// Run.Start, to its first event; 0 of other threads.
 	Used time.Duration
@@ -369,6 +371,7 @@ func (c *Channel) drainTree(l liveChunk, fold func(Run) int) int {
 	run.Tally = r.tally(t.head, f.reading[r.paths])
 	run.Tally.Used = time.Duration(min(t.head.used, uint64(math.MaxInt64)))
 	run.Tally.CountedCost = c.ticks(float64(t.head.counted)/16, h.flags)
+	run.Tally.Warms = h.flags&flagWarms != 0
 	run.Tally.Lasting = c.ticks(float64(atomic.LoadUint32(&t.head.lasting)), h.flags)
 	if run.Last {
 		run.Tally.Times = t.timesOfCalls()

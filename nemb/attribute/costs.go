@@ -25,7 +25,10 @@ type subtrees struct {
 	// doubt is the variance of the time of each path, as far as that was counted and not
 	// measured, and doubts that of what it called, too, in ticks^2.
 	doubt, doubts []float64
-	seen          []stacks.Seen // nil where nobody looked
+	// warming is the time of each path that may have been its checkpoints' before they were compiled, and warmings
+	// that with what it called, in ticks.
+	warming, warmings []float64
+	seen              []stacks.Seen // nil where nobody looked
 }
 
 // likely is how many standard deviations of an estimate are the half-width of its
@@ -44,8 +47,10 @@ func (o *outcome) sumSubtrees() *subtrees {
 		self: make([]nemb.Energy, n), energy: make([]nemb.Energy, n),
 		wall: make([]float64, n), away: make([]float64, n), events: make([]float64, n), own: make([]float64, n),
 		doubt: make([]float64, n), doubts: make([]float64, n),
+		warming: make([]float64, n), warmings: make([]float64, n),
 	}
 	copy(u.doubt, o.stacks.Doubts())
+	copy(u.warming, o.stacks.Warming())
 	u.seen = o.stacks.Seen()
 	for d := range o.whole {
 		u.domains = append(u.domains, slices.Clone(o.whole[d]))
@@ -65,10 +70,12 @@ func (o *outcome) sumSubtrees() *subtrees {
 		u.own[i] = max(0, u.own[i]+calls+float64(o.stacks.Others(i)))
 		u.events[i] += u.own[i]
 		u.doubts[i] += u.doubt[i]
+		u.warmings[i] += u.warming[i]
 		if p := o.tree.Parent(i); p >= 0 {
 			u.own[p] += calls
 			u.events[p] += u.events[i]
 			u.doubts[p] += u.doubts[i]
+			u.warmings[p] += u.warmings[i]
 			u.energy[p] += u.energy[i]
 			u.wall[p] += u.wall[i]
 			u.away[p] += u.away[i]
@@ -99,6 +106,7 @@ func (o *outcome) costs(u *subtrees, long *calls.Calls, most nemb.Energy) []Cost
 	for site, c := range sums {
 		o.bound(c, halfWidth, float64(most))
 		o.countedDoubt(c)
+		o.warmingDoubt(c)
 		o.lookedDoubt(c)
 		c.Self.lower(doubt * c.events)
 		c.Inclusive.lower(doubt * c.inclusiveEvents)
@@ -139,6 +147,7 @@ func (o *outcome) sumSites(u *subtrees) (costs map[checkpoint.SiteID]*Cost, away
 		c.Calls += o.stacks.Calls(n)
 		c.events += u.own[n]
 		c.doubt += u.doubt[n]
+		c.warming += u.warming[n]
 		c.Self.Energy += u.self[n]
 		c.SelfTime += time.Duration(o.windows.Times[n].Wall)
 		c.CPUTime += time.Duration(o.windows.Times[n].CPU)
@@ -151,6 +160,7 @@ func (o *outcome) sumSites(u *subtrees) (costs map[checkpoint.SiteID]*Cost, away
 			away[site] += u.away[n]
 			c.inclusiveEvents += u.events[n]
 			c.inclusiveDoubt += u.doubts[n]
+			c.inclusiveWarming += u.warmings[n]
 			for d := range o.whole {
 				c.InclusiveDomains[d] += u.domains[d][n]
 			}
@@ -204,6 +214,24 @@ func (o *outcome) countedDoubt(c *Cost) {
 	}
 	widen(&c.Self, c.SelfTime, c.doubt)
 	widen(&c.Inclusive, c.InclusiveTime, c.inclusiveDoubt)
+}
+
+// warmingDoubt lowers the lower bounds of a site by what may have been the work of its checkpoints before they were
+// compiled.
+func (o *outcome) warmingDoubt(c *Cost) {
+	first, last := o.windows.First(), o.windows.Last()
+	span := float64(last.At - first.At)
+	if span <= 0 {
+		return
+	}
+	perTick := float64(last.Time-first.Time) / span
+	lower := func(v *Value, wall time.Duration, ticks float64) {
+		if wall > 0 {
+			v.lower(min(1, perTick*ticks/float64(wall)) * float64(v.Energy))
+		}
+	}
+	lower(&c.Self, c.SelfTime, c.warming)
+	lower(&c.Inclusive, c.InclusiveTime, c.inclusiveWarming)
 }
 
 // looked adds what looks tell of one of a site's paths, whose energies are self and under.

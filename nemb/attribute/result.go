@@ -87,8 +87,9 @@ type Cost struct {
 	// The variances, in microjoules^2, of its energies as far as looks are a sample.
 	looksDoubt, looksUnderDoubt float64
 
-	doubt, inclusiveDoubt   float64 // variances of its time in ticks^2, see countedDoubt
-	events, inclusiveEvents float64 // checkpoints whose cost lies in it, and with what it called
+	doubt, inclusiveDoubt     float64 // variances of its time in ticks^2, see countedDoubt
+	warming, inclusiveWarming float64 // ticks, see warmingDoubt
+	events, inclusiveEvents   float64 // checkpoints whose cost lies in it, and with what it called
 }
 
 // Ledger accounts for the energy of a domain, or of the machine:

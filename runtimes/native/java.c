@@ -245,6 +245,7 @@ int32_t NATIVE(Java_cg_00024_R_open)(Env env, void *class, void *path, int32_t l
 	/* Keys end in the order of their making, mostly: the frames first. */
 	pthread_key_create(&shown_key, carrier_end);
 	link_natives(env, class);
+	cg_kind = CG_WARMS;
 	int32_t e = cg_open(name);
 	if (!e && !cg_cost)
 		calibrate();

@@ -24,7 +24,7 @@
 
 enum { CG_CLOCK_CYCLES = 1, CG_CLOCK_MONOTONIC = 2 };
 enum { CG_FREE = 0, CG_OWNED = 1, CG_FULL = 2 };
-enum { CG_FIRST = 1, CG_RESYNC = 2, CG_FORKED = 4, CG_ADDED = 512, CG_OTHERS = 1024 };
+enum { CG_FIRST = 1, CG_RESYNC = 2, CG_FORKED = 4, CG_WARMS = 256, CG_ADDED = 512, CG_OTHERS = 1024 };
 enum { CG_ENTER, CG_EXIT, CG_SUSPEND, CG_RESUME, CG_UNWIND, CG_CLOSE }; /* kinds of events */
 #define CG_FORK_WORD ((uint64_t)7 << 21) /* kind 7, site 0 */
 

@@ -42,6 +42,7 @@ CG_TLS uint64_t cg_fork_tick;
 static uint64_t cg_pid_space;
 static uint32_t cg_cost;         /* of an event that is timed, see cg_calibrate */
 static uint32_t cg_counted_cost; /* of one that is not */
+static uint32_t cg_kind;         /* flags of all chunks and trees of this process */
 
 static inline cg_chunk *cg_chunk_at(uint32_t i)
 {
@@ -57,7 +58,7 @@ static void cg_fill_header(cg_chunk *c, uint32_t flags, uint64_t lost)
 	c->tid = (uint32_t)syscall(SYS_gettid);
 	c->pid_space = cg_pid_space;
 	c->cost = cg_cost;
-	c->flags = flags | (lost ? CG_RESYNC : 0);
+	c->flags = flags | cg_kind | (lost ? CG_RESYNC : 0);
 	c->lost = lost;
 }
 

@@ -117,6 +117,7 @@ type knowledge struct {
 	doubts    []float64 // per path, of threads that have ended: variances in ticks
 	intervals float64   // that were counted
 	costs     eventCosts
+	warming   warming
 }
 
 // counting is what is known of the intervals that a thread counted. What they took
@@ -125,6 +126,8 @@ type knowledge struct {
 type counting struct {
 	known *knowledge
 	paths map[int32]*pathSample
+	warms bool    // the program is compiled as it runs
+	cost  float64 // of an event that is timed, in ticks
 	// ticks, long and odd are what its paths were given.
 	ticks, long, odd float64
 	doubt            float64 // of long, where it is all or nothing
@@ -192,6 +195,9 @@ func (c *counting) learn(n int32, site checkpoint.SiteID, drawn [2]checkpoint.Dr
 	for _, s := range c.samples(n, site) {
 		s.learn(k, ticks, longs, long)
 	}
+	if c.warms {
+		c.known.warming.draw(n, site, k, ticks)
+	}
 }
 
 // own is what intervals took without their checkpoints. Less than nothing is taken off the next.
@@ -248,6 +254,9 @@ func (c *counting) divide(tree *paths.Tree, shares []share, ticks, cost float64,
 		p.lasting += lasting
 		c.ticks += part
 		c.long += lasting
+		if c.warms {
+			c.known.warming.count(s.node, s.n, part, c.cost, cost)
+		}
 		give(s.node, uint64(part+lasting+.5))
 	}
 	c.odd += odd

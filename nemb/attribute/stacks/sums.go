@@ -70,6 +70,7 @@ func (st *Stacks) foldSums(r checkpoint.Run, until checkpoint.Tick) int {
 	t.gone = false
 	y := st.adding(t, tally)
 	y.cost, y.lasting = tally.CountedCost, tally.Lasting
+	y.counting.warms, y.counting.cost = tally.Warms, r.Cost
 	st.Stats.Events += tally.Events
 	st.Stats.Unwound += tally.Unwound
 	st.Stats.Closed += tally.Closed

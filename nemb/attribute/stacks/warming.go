@@ -1,0 +1,95 @@
+package stacks
+
+import "cg/checkpoint"
+
+// A virtual machine compiles a program while it runs, and its checkpoints with it. What an event costs is measured
+// for compiled code. While a function is interpreted, its checkpoints may cost many times as much, and nothing tells
+// that from what the function itself used. So what counted intervals took more than in the part of the run in which
+// they took least may have been their checkpoints'. Nor is it known whether that part was of the first compiler, or of
+// the one for what is hot.
+
+const (
+	// interpreted is how many times the cost of an event that is timed an interpreted event costs at most: 750 ns
+	// (java -Xint, Java 17), where one that is timed costs 15 to 25.
+	interpreted = 50
+	// early is by how many times the cost of an event that is counted one costs more in code of the first compiler:
+	// 12 ns (java -XX:TieredStopAtLevel=1) for 5.
+	early = 2
+	// meanOf is how many drawn intervals give a mean.
+	meanOf = 256
+)
+
+// warming is what is known of intervals of programs that are compiled as they run.
+type warming struct {
+	sites map[checkpoint.SiteID]*least
+	paths []warmingPath
+}
+
+// least is the least mean of intervals, without their checkpoints.
+type least struct {
+	n, ticks float64 // that are not in a mean yet
+	mean     float64
+	known    bool
+}
+
+func (l *least) learn(n, ticks float64) {
+	if l.n, l.ticks = l.n+n, l.ticks+ticks; l.n < meanOf {
+		return
+	}
+	if mean := l.ticks / l.n; !l.known || mean < l.mean {
+		l.mean, l.known = mean, true
+	}
+	l.n, l.ticks = 0, 0
+}
+
+// warmingPath is the intervals of a path that were counted: their number, their ticks, and what checkpoints may have
+// cost there besides.
+type warmingPath struct {
+	least
+	counted, took, most, early float64
+}
+
+func (w *warming) path(n int32) *warmingPath {
+	if more := int(n) + 1 - len(w.paths); more > 0 {
+		w.paths = append(w.paths, make([]warmingPath, more)...)
+	}
+	return &w.paths[n]
+}
+
+// draw takes intervals that were drawn in a path.
+func (w *warming) draw(n int32, site checkpoint.SiteID, intervals, ticks float64) {
+	if w.sites == nil {
+		w.sites = map[checkpoint.SiteID]*least{}
+	}
+	if w.sites[site] == nil {
+		w.sites[site] = &least{}
+	}
+	w.sites[site].learn(intervals, ticks)
+	w.path(n).learn(intervals, ticks)
+}
+
+// count takes intervals that were counted, and what they took without what their events are measured to cost. An
+// event costs so much that is timed, and that is counted.
+func (w *warming) count(n int32, intervals, ticks float64, timed, counted float64) {
+	p := w.path(n)
+	p.counted += intervals
+	p.took += ticks
+	p.most += intervals * interpreted * timed
+	p.early += intervals * early * counted
+}
+
+// Warming is how many ticks of each path may have been those of checkpoints that were not compiled. A path beyond its
+// end has none.
+func (st *Stacks) Warming() []float64 {
+	w := &st.known.warming
+	all := make([]float64, len(w.paths))
+	for n := range w.paths {
+		p := &w.paths[n]
+		steady := p.mean
+		if site := w.sites[st.Tree.Site(int32(n))]; !p.known && site != nil {
+			steady = site.mean
+		}
+		all[n] = max(0, min(p.took-max(0, p.counted*steady-p.early), p.most))
+	}
+	return all
+}
