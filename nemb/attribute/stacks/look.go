@@ -1,6 +1,7 @@
 package stacks
 
 import (
+	"maps"
 	"slices"
 
 	"cg/checkpoint"
@@ -64,8 +65,10 @@ func (st *Stacks) Look(l Look) {
 		if st.blur == nil {
 			st.blur = map[checkpoint.SiteID]float64{}
 		}
+		if t.looked != nil { // another thread had its number
+			st.seen = t.looked.addTo(st.seen, st.Tree)
+		}
 		t.looked = &looked{at: l.At, sums: map[int32]*seen{}}
-		st.looks = append(st.looks, t.looked)
 		t.look(st, l)
 		return
 	}
@@ -167,43 +170,69 @@ type Seen struct {
 	Relative, RelativeUnder float64
 }
 
+// seenNode is the sums over threads of what looks tell of a node, and of it with all that it called.
+type seenNode struct {
+	looks           uint64
+	ticks, variance float64
+	under, doubt    float64 // ticks and variance
+}
+
+// addTo adds what looks tell of a thread to the sums of nodes.
+func (k *looked) addTo(all []seenNode, tree *paths.Tree) []seenNode {
+	if more := tree.Len() - len(all); more > 0 {
+		all = append(all, make([]seenNode, more)...)
+	}
+	k.book()
+	own := map[int32]float64{} // with what is below
+	for node, s := range k.sums {
+		all[node].looks += s.looks
+		all[node].ticks += s.ticks
+		all[node].variance += k.variance(s.ticks)
+		own[node] += s.ticks
+		for p := tree.Parent(node); p >= 0; p = tree.Parent(p) {
+			if _, ok := own[p]; ok {
+				break
+			}
+			own[p] = 0
+		}
+	}
+	for _, n := range slices.Backward(slices.Sorted(maps.Keys(own))) { // parents have lower numbers
+		all[n].under += own[n]
+		all[n].doubt += k.variance(own[n])
+		if p := tree.Parent(n); p >= 0 {
+			own[p] += own[n]
+		}
+	}
+	return all
+}
+
+// forget ends a thread that was looked at: what looks tell of it stays.
+func (st *Stacks) forget(t *Thread) {
+	st.seen = t.looked.addTo(st.seen, st.Tree)
+	delete(st.threads, t.ID)
+}
+
 // Seen tells that of each node. It is nil where nobody looked.
 func (st *Stacks) Seen() []Seen {
-	if len(st.looks) == 0 {
+	if st.blur == nil {
 		return nil
 	}
 	n := st.Tree.Len()
-	out := make([]Seen, n)
-	ticks, under := make([]float64, n), make([]float64, n)
-	variance, varianceUnder := make([]float64, n), make([]float64, n)
-	own := make([]float64, n) // of one thread, with what is below
-	for _, k := range st.looks {
-		k.book()
-		clear(own)
-		for node, s := range k.sums {
-			out[node].Looks += s.looks
-			ticks[node] += s.ticks
-			variance[node] += k.variance(s.ticks)
-			own[node] += s.ticks
-		}
-		for i := int32(n) - 1; i >= 0; i-- {
-			if own[i] == 0 {
-				continue
-			}
-			under[i] += own[i]
-			varianceUnder[i] += k.variance(own[i])
-			if p := st.Tree.Parent(i); p >= 0 {
-				own[p] += own[i]
-			}
+	all := append(slices.Clone(st.seen), make([]seenNode, n-len(st.seen))...)
+	for _, t := range st.order {
+		if t.looked != nil {
+			all = t.looked.addTo(all, st.Tree)
 		}
 	}
+	out := make([]Seen, n)
 	for i := int32(n) - 1; i >= 0; i-- {
-		out[i].LooksUnder += out[i].Looks
+		s := &all[i]
+		out[i].Looks += s.looks
+		out[i].LooksUnder += s.looks
 		if p := st.Tree.Parent(i); p >= 0 {
 			out[p].LooksUnder += out[i].LooksUnder
 		}
-		out[i].Relative = relative(variance[i], ticks[i])
-		out[i].RelativeUnder = relative(varianceUnder[i], under[i])
+		out[i].Relative, out[i].RelativeUnder = relative(s.variance, s.ticks), relative(s.doubt, s.under)
 	}
 	return out
 }

@@ -57,7 +57,7 @@ type Stacks struct {
 	sums        sumTrees
 	known       knowledge
 	times       map[checkpoint.SiteID]*siteTimes
-	looks       []*looked // of all threads that were looked at
+	seen        []seenNode // by looks, of threads that have ended
 	blur        map[checkpoint.SiteID]float64
 }
 
@@ -140,10 +140,15 @@ func (st *Stacks) Charge(at checkpoint.Tick, killed func(checkpoint.Thread) bool
 // order in which they were met. It is for reading, until the next Fold.
 func (st *Stacks) Threads() []*Thread { return st.order }
 
-// EndWindow begins the next window. Threads that have ended are forgotten.
+// EndWindow begins the next window. Threads that have ended are forgotten, and those that the kernel does not know any
+// more, where looks at them are all that there is.
 func (st *Stacks) EndWindow() {
 	st.order = slices.DeleteFunc(st.order, func(t *Thread) bool {
 		t.pending, t.idle = t.pending[:0], 0
+		if t.looked != nil && (t.gone || t.ended) {
+			st.forget(t)
+			return true
+		}
 		if t.ended {
 			delete(st.threads, t.ID)
 		}

@@ -282,6 +282,9 @@ func (x *divided) doubt(site checkpoint.SiteID) *siteDoubt {
 // finish settles all spans of a thread.
 func (x *divided) finish(id checkpoint.Thread) {
 	p := x.spans[id]
+	if p == nil {
+		return
+	}
 	if p.open != nil {
 		x.end(p)
 	}

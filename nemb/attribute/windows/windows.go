@@ -14,11 +14,13 @@
 package windows
 
 import (
+	"maps"
 	"math"
 	"slices"
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/nemb/account"
 	"cg/nemb/attribute/paths"
 )
 
@@ -249,6 +251,7 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 		w.divided.close(s, prev, out.PerTick, w.threads.now)
 	}
 	out.Threads = w.bookTimes(out.PerTick)
+	w.forget()
 	return out
 }
 
@@ -434,6 +437,26 @@ func (w *Windows) bookTimes(perTick float64) []Use {
 		}
 	}
 	return all
+}
+
+// manyGone is how many threads may be known that are not there, beside as many as are.
+const manyGone = 64
+
+// forget forgets threads that were not in the open window, where these are many.
+func (w *Windows) forget() {
+	if len(w.threads.threads) <= 2*len(w.threads.now)+manyGone {
+		return
+	}
+	there := make(map[checkpoint.Thread]bool, len(w.threads.now))
+	for _, t := range w.threads.now {
+		there[t.id] = true
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(w.threads.threads), account.CompareThreads) {
+		if !there[id] {
+			w.divided.finish(id)
+			delete(w.threads.threads, id)
+		}
+	}
 }
 
 // Refine takes over what is known of the domains at the end of a run, the same

@@ -1,0 +1,61 @@
+package stacks
+
+import (
+	"math"
+	"testing"
+
+	"cg/checkpoint"
+)
+
+// Of threads that were looked at and have ended, what the looks tell stays, and nothing else.
+func TestEndedThreadsAreForgotten(t *testing.T) {
+	const threads = 2000
+	st := New()
+	st.Begin(0)
+	at := checkpoint.Tick(0)
+	for i := range uint32(threads) {
+		id := checkpoint.Thread{PID: 1, TID: i + 1}
+		for k := range checkpoint.Tick(4) { // three in the inner function, one in the outer
+			path := []checkpoint.SiteID{1, 2}
+			if k == 3 {
+				path = path[:1]
+			}
+			st.Look(Look{Thread: id, At: at + 100 + 100*k, Path: path})
+		}
+		at += 1000
+		st.Charge(at, func(of checkpoint.Thread) bool { return of != id })
+		if n := len(st.Threads()); n > 2 {
+			t.Fatalf("%d threads are kept", n)
+		}
+		st.EndWindow()
+		if len(st.threads) != 1 {
+			t.Fatalf("%d threads are known", len(st.threads))
+		}
+	}
+	seen := st.Seen()
+	outer := st.Tree.Path(0, 1, 0)
+	inner := st.Tree.Path(outer, 2, 0)
+	if s := seen[inner]; s.Looks != 3*threads || s.LooksUnder != s.Looks || s.RelativeUnder != s.Relative {
+		t.Errorf("inner: %+v", s)
+	}
+	if s := seen[outer]; s.Looks != threads || s.LooksUnder != 4*threads || s.RelativeUnder > 1e-12 {
+		t.Errorf("outer: %+v", s)
+	}
+	// All threads are alike, so the variance of all is that of one by their number.
+	one := New()
+	one.Begin(0)
+	for k := range checkpoint.Tick(4) {
+		path := []checkpoint.SiteID{1, 2}
+		if k == 3 {
+			path = path[:1]
+		}
+		one.Look(Look{Thread: checkpoint.Thread{PID: 1, TID: 1}, At: 100 + 100*k, Path: path})
+	}
+	one.Charge(1000, func(checkpoint.Thread) bool { return false })
+	if got, want := seen[inner].Relative*threads, one.Seen()[inner].Relative; math.Abs(got/want-1) > 0.01 || want == 0 {
+		t.Errorf("variance %g, of one thread %g", got, want)
+	}
+	if again := st.Seen(); again[inner] != seen[inner] || again[outer] != seen[outer] {
+		t.Errorf("%+v, when asked once more %+v", seen[inner], again[inner])
+	}
+}
