@@ -167,7 +167,7 @@ func TestNativeSourcesAreClean(t *testing.T) {
 		if _, err := exec.LookPath(cc); err != nil {
 			continue
 		}
-		for _, source := range []string{"native/python.c", "native/java.c"} {
+		for _, source := range []string{"native/python.c", "native/java.c", "native/node.c"} {
 			out, err := exec.Command(cc, "-Wall", "-Wextra", "-Werror", "-O2", "-fPIC", "-shared", "-o", filepath.Join(t.TempDir(), "x.so"), source).CombinedOutput()
 			if err != nil {
 				t.Errorf("%s: %v\n%s", cc, err, out)

@@ -160,7 +160,7 @@ func findNode(name string) (path, version string, err error) {
 		return "", "", err
 	}
 	ask := exec.Command(path, "--version")
-	ask.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "NODE_OPTIONS=") })
+	ask.Env = withoutOptions()
 	out, err := ask.Output()
 	version = strings.TrimPrefix(strings.TrimSpace(string(out)), "v")
 	major, minor := 0, 0
@@ -172,6 +172,11 @@ func findNode(name string) (path, version string, err error) {
 			path, version, oldestMajor, oldestMinor)
 	}
 	return path, version, nil
+}
+
+// withoutOptions is the environment without flags for Node in it.
+func withoutOptions() []string {
+	return slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "NODE_OPTIONS=") })
 }
 
 // untested says why this Node may behave in ways that nobody has tried with cg, "" for one that is
@@ -218,9 +223,13 @@ func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
 	if s.Foreign {
 		foreign = "1"
 	}
+	cost := usualCosts
+	if addon != "" {
+		cost = costsOf(path, version, here, s)
+	}
 	var b strings.Builder
 	for _, kv := range [][2]string{{"channel", s.Channel}, {"server", s.Server}, {"native", addon},
-		{"reason", reason}, {"entry", entry}, {"foreign", foreign}, {"off", off}} {
+		{"reason", reason}, {"call", fmt.Sprint(cost.Call)}, {"counted", fmt.Sprint(cost.Counted)}, {"entry", entry}, {"foreign", foreign}, {"off", off}} {
 		fmt.Fprintf(&b, "%s=%s\n", kv[0], kv[1])
 	}
 	if err := os.WriteFile(run, []byte(b.String()), 0o600); err != nil {

@@ -78,15 +78,17 @@ func majorOf(t testing.TB, node string) string {
 
 // ran is what a program did.
 type ran struct {
-	Stdout, Stderr string
-	Status         int
-	Runs           []checkpoint.Run // words, as the reader got them
-	Sites          []checkpoint.Site
-	Skipped        []instrument.Skip
-	Lost           uint64
-	Off            string
-	Pure           bool            // checkpoints were JavaScript alone
-	Nests          map[string]bool // outer/inner of all sites that a path of sums has below one another
+	Stdout, Stderr  string
+	Status          int
+	Runs            []checkpoint.Run // words, as the reader got them
+	Sites           []checkpoint.Site
+	Skipped         []instrument.Skip
+	Lost            uint64
+	Off             string
+	Pure            bool              // checkpoints were JavaScript alone
+	Events, Counted uint64            // of sums: all, and intervals that were not timed
+	Calls           map[string]uint64 // of sums, by function
+	Nests           map[string]bool   // outer/inner of all sites that a path of sums has below one another
 }
 
 // enters counts the calls of each function.
@@ -194,9 +196,18 @@ func measured(t testing.TB, dir, node string, args []string, options ...option) 
 	}
 	var runs []checkpoint.Run
 	nests := map[[2]checkpoint.SiteID]bool{}
+	calls := map[checkpoint.SiteID]uint64{}
+	var events, counted uint64
 	fold := func(run checkpoint.Run) int {
 		if run.Tally != nil {
 			noteNests(nests, run.Tally.Nodes)
+			events += run.Tally.Events
+			for _, w := range run.Tally.Windows {
+				for _, part := range w.Parts {
+					calls[run.Tally.Nodes[part.Node].Site] += part.Calls
+					counted += part.Counted
+				}
+			}
 			return len(run.Tally.Windows)
 		}
 		run.Words = slices.Clone(run.Words)
@@ -224,6 +235,12 @@ func measured(t testing.TB, dir, node string, args []string, options ...option) 
 	channel.Finish(fold)
 	r.Runs, r.Sites, r.Skipped, r.Lost = runs, server.Sites(), server.Skipped(), channel.Lost()
 	_, r.Pure = server.PureRuntime()
+	r.Events, r.Counted, r.Calls = events, counted, map[string]uint64{}
+	for site, n := range calls {
+		if site > 0 && site < checkpoint.OwnSite {
+			r.Calls[r.Sites[site-1].Func] += n
+		}
+	}
 	r.Nests = map[string]bool{}
 	for pair := range nests {
 		r.Nests[r.Sites[pair[0]-1].Func+"/"+r.Sites[pair[1]-1].Func] = true

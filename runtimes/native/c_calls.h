@@ -35,6 +35,10 @@ static void cg_begin_units(void) {} /* the host has opened the channel, or there
  * not recorded. What is stored is where the event's caller has its stack. */
 CG_TLS char *volatile cg_within;
 
+#ifndef CG_ARRIVING /* what the host does before a function of C has an event */
+#define CG_ARRIVING
+#endif
+
 #define CG_CALLER ((char *)__builtin_dwarf_cfa())
 #define CG_BARRIER __asm__ volatile("" ::: "memory")
 
@@ -42,6 +46,7 @@ static inline void __attribute__((always_inline)) cg_begin_event(char *caller)
 {
 	cg_within = caller;
 	CG_BARRIER;
+	CG_ARRIVING;
 }
 
 static inline void __attribute__((always_inline)) cg_end_event(void)

@@ -1,44 +1,28 @@
 /*
- * The native part of the runtime for Node: an addon of Node-API, built without its headers, so that
- * none are needed to compile it. What is used of Node-API is of its version 1, which every Node has
- * (nodejs.org/api/n-api.html).
+ * The native part of the runtime for Node: an addon of Node-API.
  *
  * Each thread of the program that runs JavaScript (a worker) loads it. A thread has a box: memory
- * that it shares with its JavaScript, which stores the bits of an event there before it calls event().
- * Arguments of a call would take Node-API as long as the call itself.
- *
- *	0  the bits of the event (kind << 21 | site)
- *	1  how many tasks are open
- *	2  their sites, the outermost first
+ * that it shares with its JavaScript (node_counting.h), which stores the bits of an event there
+ * before it calls event(). Arguments of a call would take Node-API as long as the call itself.
  */
+#define CG_LEAVING take_back()
+#define CG_ARRIVING take_back()
+static inline void take_back(void);
 #include "c_host.h"
 #include "channel.h"
+#include "node_api.h"
+#include "node_counting.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
 
-typedef void *Env, *Value, *Info;
-typedef Value (*Callback)(Env, Info);
-
-extern int napi_create_function(Env, const char *name, size_t length, Callback, void *data, Value *result);
-extern int napi_set_named_property(Env, Value object, const char *name, Value);
-extern int napi_get_cb_info(Env, Info, size_t *argc, Value *argv, Value *this, void **data);
-extern int napi_get_value_string_utf8(Env, Value, char *, size_t room, size_t *length);
-extern int napi_get_typedarray_info(Env, Value, int *type, size_t *length, void **data, Value *buffer, size_t *offset);
-extern int napi_create_arraybuffer(Env, size_t, void **data, Value *result);
-extern int napi_create_uint32(Env, uint32_t, Value *result);
-
-enum { EVENT, OPEN, TASKS, MOST_TASKS = 64 };
-
-CG_TLS uint32_t *box; /* of this thread */
-
 /* is_task reports whether a site is a task that is open. */
 static int is_task(uint32_t site)
 {
-	for (uint32_t i = 0; i < box[OPEN] && i < MOST_TASKS; i++)
-		if (box[TASKS + i] == site)
+	for (uint32_t i = 0; i < box->open && i < MOST_TASKS; i++)
+		if (box->tasks[i] == site)
 			return 1;
 	return 0;
 }
@@ -67,37 +51,37 @@ static void __attribute__((noinline, cold)) event_in_task(uint32_t event)
 static Value event(Env env, Info info)
 {
 	(void)env, (void)info;
-	if (__builtin_expect(box[OPEN] != 0, 0))
-		event_in_task(box[EVENT]);
+	take_back();
+	if (__builtin_expect(box->open != 0, 0))
+		event_in_task(box->event);
 	else
-		cg_event(box[EVENT]);
+		cg_event(box->event);
+	hand_over();
 	return NULL;
 }
 
-/* number is an unsigned number as a value. */
-static Value number(Env env, uint32_t n)
-{
-	Value v = NULL;
-	napi_create_uint32(env, n, &v);
-	return v;
-}
-
-/* What an event costs more than the library takes for it, in nanoseconds: the way from JavaScript
- * to here. Only code that is compiled could measure it; the first calls of a program are not. */
-enum { CALL_NANOS = 9 };
-
-static void calibrate(void)
+/* What an event costs more than the library takes for it, or one that JavaScript counts in all: in sixteenths of a
+ * nanosecond, as costs.cjs has measured it. Only code that is compiled can; the first calls of a program are not. */
+static void calibrate(uint32_t call, uint32_t counted)
 {
 	uint64_t tick = cg_tick(), from = cg_monotonic();
 	cg_calibrate(cg_event_alone, NULL, 1);
-	double took = (double)(cg_monotonic() - from), sixteenths = took > 0 ? (double)(cg_tick() - tick) * 16 / took : 0;
+	double took = (double)(cg_monotonic() - from), ticks = took > 0 ? (double)(cg_tick() - tick) / took : 0;
 	if (cg_cost)
-		cg_cost += (uint32_t)(CALL_NANOS * sixteenths);
+		cg_cost += (uint32_t)(call * ticks);
 	if (cg_counted_cost)
-		cg_counted_cost += (uint32_t)(CALL_NANOS * sixteenths);
+		cg_counted_cost = counted ? (uint32_t)(counted * ticks) : cg_counted_cost + (uint32_t)(call * ticks);
 }
 
-/* open(path): maps the channel. 0, or an errno. */
+/* nothing(): the way from JavaScript to here and back. */
+static Value nothing(Env env, Info info)
+{
+	(void)env, (void)info;
+	return NULL;
+}
+
+/* open(path): maps the channel. 0, or an errno. In place of an event and a node, the box has what
+ * calibrate takes. */
 static Value open_channel(Env env, Info info)
 {
 	size_t n = 1, length = 0;
@@ -108,7 +92,7 @@ static Value open_channel(Env env, Info info)
 		return number(env, ENAMETOOLONG);
 	int e = cg_open(path);
 	if (!e && !cg_cost)
-		calibrate();
+		calibrate(box->event, box->node);
 	if (!e)
 		cg_host_units();
 	return number(env, (uint32_t)e);
@@ -188,6 +172,7 @@ static Value ask(Env env, Info info)
 	    napi_get_typedarray_info(env, args[1], NULL, &length, &request, NULL, NULL))
 		return NULL;
 	int e = errno;
+	take_back();
 	if (cg_head)
 		cg_event(CG_OWN_SITE);
 	int fd = reached(&at);
@@ -208,13 +193,14 @@ __attribute__((visibility("default"))) Value napi_register_module_v1(Env env, Va
 	static const struct {
 		const char *name;
 		Callback function;
-	} functions[] = {{"event", event}, {"open", open_channel}, {"ask", ask}};
+	} functions[] = {{"event", event}, {"open", open_channel}, {"counting", counting},
+			 {"known", known}, {"ask", ask}, {"nothing", nothing}};
 	Value v;
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
 		if (!napi_create_function(env, functions[i].name, strlen(functions[i].name), functions[i].function, NULL, &v))
 			napi_set_named_property(env, exports, functions[i].name, v);
-	/* The thread's JavaScript keeps it as long as it can call event. */
-	if (!napi_create_arraybuffer(env, (TASKS + MOST_TASKS) * sizeof *box, (void **)&box, &v))
-		napi_set_named_property(env, exports, "box", v);
+	if (!box && !(box = cg_private(sizeof *box))) /* which is kept until the thread ends */
+		return NULL;
+	share(env, exports, "box", box, sizeof *box);
 	return exports;
 }

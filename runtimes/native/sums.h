@@ -437,10 +437,15 @@ static void cg_forget_adder(void)
 	memset(t, 0, sizeof *t);
 }
 
+#ifndef CG_LEAVING /* what a runtime does before a thread gives its tree away */
+#define CG_LEAVING
+#endif
+
 /* cg_leave_tree gives this thread's tree to the reader, for good. */
 static void cg_leave_tree(void)
 {
 	cg_adder *t = &cg_mine;
+	CG_LEAVING;
 	cg_close_stretch();
 	if (t->tree && !t->stale)
 		atomic_store_explicit(&cg_trees->state[t->index], CG_FULL, memory_order_release);

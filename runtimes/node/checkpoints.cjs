@@ -2,10 +2,12 @@
 // names that languages/node/rewrite.go has. It takes a run and opens its channel.
 'use strict';
 
+const { countingIn, TASKS } = require('./counting.cjs');
+
 const EXIT = 1 << 21, SUSPEND = 2 << 21, RESUME = 3 << 21, CLOSE = 5 << 21;
 
-// Of the box (runtimes/native/node.c): how many tasks are open, where their sites begin, and how many it holds.
-const OPEN = 1, TASKS = 2, MOST_TASKS = 64;
+// Of the box (runtimes/native/node_counting.h): an event, how many tasks are open, a node, and how many tasks it holds.
+const EVENT = 0, OPEN = 1, NODE = 2, MOST_TASKS = 64;
 
 const native = { exports: {} };
 let pure;  // pure.cjs, where there is no addon
@@ -15,16 +17,26 @@ let tasks; // the box
 function begin(run) {
   const why = run.native ? load(run) : run.reason;
   if (why) return beginPure(run, why);
-  const error = native.exports.open(run.channel);
+  const { box: memory, open, event, counting, known } = native.exports;
+  const box = new Uint32Array(memory);
+  const counts = process.arch === 'x64'; // others may reorder what is stored
+  box[EVENT] = Number(run.call) * 16;
+  box[NODE] = counts ? Number(run.counted) * 16 : 0;
+  const error = open(run.channel);
   if (error) return 'the channel cannot be opened: error ' + error;
-  const box = new Uint32Array(native.exports.box);
   tasks = box;
-  const { event } = native.exports;
-  define('cg$e', (site) => { box[0] = site; event(); });
-  define('cg$x', (site) => { box[0] = EXIT | site; event(); });
-  define('cg$c', (site) => { box[0] = CLOSE | site; event(); });
-  define('cg$s', (site, value) => { box[0] = SUSPEND | site; event(); return value; });
-  define('cg$r', (site, value) => { box[0] = RESUME | site; event(); return value; });
+  const views = counts ? counting() : undefined;
+  if (views) {
+    const { enter, exit } = countingIn(views, memory, known, event);
+    define('cg$e', enter);
+    define('cg$x', exit);
+  } else {
+    define('cg$e', (site) => { box[EVENT] = site; event(); });
+    define('cg$x', (site) => { box[EVENT] = EXIT | site; event(); });
+  }
+  define('cg$c', (site) => { box[EVENT] = CLOSE | site; event(); });
+  define('cg$s', (site, value) => { box[EVENT] = SUSPEND | site; event(); return value; });
+  define('cg$r', (site, value) => { box[EVENT] = RESUME | site; event(); return value; });
   return '';
 }
 

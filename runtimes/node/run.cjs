@@ -3,6 +3,7 @@
 //
 //   channel, server, native   the channel, the socket at which cg answers, the addon; none where there is a
 //   reason                    why the addon is not used
+//   call, counted             nanoseconds of a call of it, and of an event that JavaScript counts (costs.cjs)
 //   entry                     only the file that is run is wanted (coarse)
 //   foreign                   files that are not the program's own may be wanted, too
 //   off                       the file that takes why there are no checkpoints

@@ -1,0 +1,150 @@
+package node
+
+import (
+	"encoding/json"
+	"maps"
+	"regexp"
+	"strings"
+	"testing"
+
+	"cg/checkpoint"
+	"cg/languages"
+)
+
+// countedProgram calls in every way in which a pause may be left or a stack lost, often enough that there are pauses.
+// It counts its calls itself; each worker does so, too.
+const countedProgram = `
+const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads')
+const counts = {}
+const hit = (name) => { counts[name] = (counts[name] || 0) + 1 }
+function leaf(x) { hit('leaf'); return x + 1 }
+function other(x) { hit('other'); return x - 1 }
+function third(x) { hit('third'); return x ^ 1 }
+function turns(k) { hit('turns'); let s = 0; for (let i = 0; i < k; i++) s += i & 1 ? leaf(i) : i & 2 ? other(i) : third(i); return s }
+function fib(n) { hit('fib'); return n < 2 ? n : fib(n - 1) + fib(n - 2) }
+function even(n) { hit('even'); return n === 0 || odd(n - 1) }
+function odd(n) { hit('odd'); return n !== 0 && even(n - 1) }
+function deep(n) { hit('deep'); return n === 0 ? 0 : 1 + deep(n - 1) }
+function fails(n) { hit('fails'); if (n === 0) throw new Error('bottom'); fails(n - 1) }
+function catches() { hit('catches'); try { fails(20) } catch {} }
+function* steps(n) { hit('steps'); for (let i = 0; i < n; i++) yield leaf(i) }
+async function waits(n) { hit('waits'); for (let i = 0; i < n; i++) { leaf(i); await null; other(i) } }
+function overflows() { overflows() }
+class A { constructor(x) { hit('A.constructor'); this.x = x } get v() { hit('A.get v'); return this.x } }
+function objects(k) { hit('objects'); let s = 0; for (let i = 0; i < k; i++) s += new A(i).v; return s }
+async function main() {
+  hit('main')
+  for (let round = 0; round < 4; round++) {
+    turns(5000)
+    fib(16)
+    for (let i = 0; i < 20; i++) { even(200); catches() }
+    for (let i = 0; i < 5; i++) deep(3000)
+    let s = 0
+    for (const v of steps(500)) s += v
+    for (const v of steps(500)) { s += v; if (v > 100) break }
+    objects(2000)
+    await Promise.all([waits(50), waits(50), waits(50)])
+    try { overflows() } catch (e) { if (!(e instanceof RangeError)) throw e }
+    turns(5000)
+  }
+}
+main().then(() => {
+  if (!isMainThread) return parentPort.postMessage(counts)
+  if (process.argv[2] === 'alone') return console.log('COUNTS ' + JSON.stringify(counts))
+  let left = 3
+  for (let i = 0; i < 3; i++) new Worker(__filename).on('message', (more) => {
+    for (const [name, n] of Object.entries(more)) counts[name] += n
+    if (--left === 0) console.log('COUNTS ' + JSON.stringify(counts))
+  })
+})
+`
+
+// TestCounted: whatever share of the events is timed, the calls are those that the program counts itself, in one thread
+// and in several; with a small budget there are events that JavaScript counts.
+func TestCounted(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"program.js": countedProgram})
+	for _, node := range nodes(t) {
+		for _, args := range [][]string{{"program.js", "alone"}, {"program.js"}} {
+			for _, part := range []float64{0.001, 0.1, 0.5} {
+				got := measured(t, dir, node, args, func(_ *languages.Setup, c *checkpoint.Channel) { c.SetBudget(part) })
+				if got.Status != 0 || got.Lost > 0 || got.Off != "" {
+					t.Fatalf("status %d, %d events lost, %s\n%s", got.Status, got.Lost, got.Off, got.Stderr)
+				}
+				_, line, _ := strings.Cut(got.Stdout, "COUNTS ")
+				want := map[string]uint64{}
+				if err := json.Unmarshal([]byte(line), &want); err != nil {
+					t.Fatal(err)
+				}
+				calls := maps.Clone(got.Calls)
+				maps.DeleteFunc(calls, func(name string, _ uint64) bool { return want[name] == 0 })
+				if !maps.Equal(calls, want) {
+					t.Errorf("%s %v, budget %v: calls %v\nthe program counted %v", majorOf(t, node), args, part, calls, want)
+				}
+				if part < 0.01 && got.Counted < got.Events/50 {
+					t.Errorf("%s %v: %d of %d events were counted", majorOf(t, node), args, got.Counted, got.Events)
+				}
+			}
+		}
+	}
+}
+
+// deoptBenchmarks are five programs, each of which calls small functions for some tenths of a second.
+var deoptBenchmarks = map[string]string{
+	"recursion": `function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2) }
+for (let i = 0; i < 12; i++) fib(24)`,
+	"objects": `class Shape { area() { return 0 } } class Square extends Shape { constructor(a) { super(); this.a = a } area() { return this.a * this.a } }
+class Circle extends Shape { constructor(r) { super(); this.r = r } area() { return 3 * this.r * this.r } }
+function total(shapes) { let s = 0; for (const x of shapes) s += x.area(); return s }
+for (let i = 0; i < 3000; i++) total(Array.from({ length: 100 }, (_, k) => k & 1 ? new Square(k) : new Circle(k)))`,
+	"strings": `const isWord = (c) => c >= 'a' && c <= 'z'
+function words(text) { const found = []; let at = -1; for (let i = 0; i <= text.length; i++) { if (i < text.length && isWord(text[i])) { if (at < 0) at = i } else if (at >= 0) { found.push(text.slice(at, i)); at = -1 } } return found }
+const text = 'the quick brown fox, the lazy dog. '.repeat(50)
+for (let i = 0; i < 300; i++) words(text)`,
+	"closures": `function lcg(seed) { return () => (seed = (seed * 1103515245 + 12345) % 2147483648) }
+const next = lcg(1), compare = (a, b) => a - b
+for (let i = 0; i < 300; i++) Array.from({ length: 200 }, next).sort(compare).map((x) => x / 2).filter((x) => x > 1e6)`,
+	"waiting": `function* range(n) { for (let i = 0; i < n; i++) yield i }
+async function sum(n) { let s = 0; for (const x of range(n)) { s += x; if (x % 100 === 0) await null } return s }
+async function main() { for (let i = 0; i < 300; i++) await sum(500) }
+main()`,
+}
+
+// mostDeopts is how often V8 may throw the code of one function away in such a program: it learns some types late. A
+// function that loops does so for as long as it runs, some thousand times.
+const mostDeopts = 12
+
+var deoptOf = regexp.MustCompile(`bailout \(kind: \S+, reason: ([^)]*)\): begin\. deoptimizing \S+ <JSFunction ([^ >]*)`)
+
+// TestNoDeoptLoops: V8 compiles functions with checkpoints for good, whether each event is timed or most are counted.
+func TestNoDeoptLoops(t *testing.T) {
+	dir := t.TempDir()
+	for name, program := range deoptBenchmarks {
+		writeFiles(t, dir, map[string]string{name + ".js": program})
+	}
+	some := func(_ *languages.Setup, c *checkpoint.Channel) { c.SetBudget(0.1) }
+	for _, node := range nodes(t) {
+		seen := 0
+		for name := range deoptBenchmarks {
+			for mode, option := range map[string]option{"timed": adding, "budget": some, "pure": withoutAddon} {
+				got := measured(t, dir, node, []string{"--trace-deopt", name + ".js"}, option)
+				if got.Status != 0 {
+					t.Fatalf("%s: %s", name, got.Stderr)
+				}
+				deopts := map[string]int{}
+				for _, m := range deoptOf.FindAllStringSubmatch(got.Stdout, -1) {
+					deopts[m[2]+": "+m[1]]++
+					seen++
+				}
+				for what, n := range deopts {
+					if n > mostDeopts {
+						t.Errorf("Node %s, %s, %s: %d times %s", majorOf(t, node), name, mode, n, what)
+					}
+				}
+			}
+		}
+		if seen == 0 {
+			t.Errorf("Node %s: no deoptimisation at all: the form of what it prints has changed", majorOf(t, node))
+		}
+	}
+}
