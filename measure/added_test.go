@@ -9,7 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"runtime"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -47,8 +49,13 @@ func program(t testing.TB, both bool) string {
 type twice struct {
 	channel      *checkpoint.Channel
 	words, added *attribute.Attributor
-	energy       float64 // microjoules
-	last         checkpoint.Tick
+	// forked has the sums, and what forked processes used before their first events, which words do not tell:
+	// used, in seconds, of so many.
+	forked *attribute.Attributor
+	used   float64
+	forks  int
+	energy float64 // microjoules
+	last   checkpoint.Tick
 }
 
 func (w *twice) fold(until checkpoint.Tick) func(checkpoint.Run) int {
@@ -56,7 +63,15 @@ func (w *twice) fold(until checkpoint.Tick) func(checkpoint.Run) int {
 		a := w.words
 		if r.Tally != nil {
 			a = w.added
-			r.Tally.Used = 0 // which words do not tell
+			told := *r.Tally
+			r.Tally.Used = 0
+			whole := r
+			whole.Tally = &told
+			w.forked.Fold(whole, w.channel.Clock().Now()+skew, until)
+			if r.First && told.Used > 0 {
+				w.used += told.Used.Seconds()
+				w.forks++
+			}
 		}
 		return a.Fold(r, w.channel.Clock().Now()+skew, until)
 	}
@@ -78,8 +93,11 @@ func (w *twice) sample(rate float64) nemb.Sample {
 	}
 	w.last = at
 	time := float64(at) / rate
-	return nemb.Sample{At: at, Time: checkpoint.Instant(time), Energy: []nemb.Energy{nemb.Energy(w.energy)}, Usage: account.Usage{Program: clockTime(time)}}
+	return nemb.Sample{At: at, Time: checkpoint.Instant(time), Energy: []nemb.Energy{nemb.Energy(w.energy)}, Usage: account.Usage{Program: processors * clockTime(time)}}
 }
+
+// processors is how many the program uses, more than it has threads: what is beyond these is nobody's.
+const processors = 4
 
 // lock keeps a program that does both between two events; unlock lets it go on.
 func (w *twice) lock() {
@@ -99,12 +117,14 @@ func (w *twice) run(t *testing.T, path string, args ...string) (words, added att
 	t.Helper()
 	domain := nemb.Domain{ID: "package-0", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1}
 	w.words, w.added = attribute.New([]nemb.Domain{domain}, 2), attribute.New([]nemb.Domain{domain}, 2)
+	w.forked = attribute.New([]nemb.Domain{domain}, 2)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	const rate = 2.5 // of the ticks that samples have; any will do
 	s := w.sample(rate)
 	w.words.Close(s)
 	w.added.Close(s)
+	w.forked.Close(s)
 	cmd := exec.CommandContext(ctx, path, append([]string{w.channel.Path()}, args...)...)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
@@ -121,6 +141,7 @@ func (w *twice) run(t *testing.T, path string, args ...string) (words, added att
 			w.channel.Finish(w.fold(s.At))
 			w.words.Last(s)
 			w.added.Last(s)
+			w.forked.Last(s)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -132,6 +153,7 @@ func (w *twice) run(t *testing.T, path string, args ...string) (words, added att
 			w.unlock()
 			w.words.Close(s)
 			w.added.Close(s)
+			w.forked.Close(s)
 		}
 	}
 }
@@ -227,8 +249,37 @@ func TestAddedUpIsWhatIsTold(t *testing.T) {
 			if a.Unwound != b.Unwound || a.Closed != b.Closed || a.OpenAtEnd != b.OpenAtEnd || a.Threads != b.Threads {
 				t.Errorf("%+v, want %+v", b, a)
 			}
+			w.checkForks(t, added, c.args[5])
 			t.Logf("%d functions, %.3f J: off by %.2g of it at most", len(added.Costs), total*1e-6, most)
 		})
+	}
+}
+
+// checkForks holds what the sums tell of forked processes against what they tell without what these used before their
+// first events: the same calls and the same total, and functions have no more time than that besides.
+func (w *twice) checkForks(t *testing.T, without attribute.Result, forks string) {
+	t.Helper()
+	with := w.forked.Finish()
+	if strconv.Itoa(w.forks) != forks {
+		t.Errorf("%d processes tell what they used before their first events, want %s", w.forks, forks)
+	}
+	if !with.Total.Balanced() || with.Total.Total != without.Total.Total {
+		t.Errorf("%+v\n%+v", with.Total, without.Total)
+	}
+	sameCalls(t, calls(without), calls(with))
+	// Else a process counts as running from its fork to its first event, all in the window of that: also while it waited.
+	cpu := func(r attribute.Result) (seconds float64) {
+		for _, c := range r.Costs {
+			seconds += c.CPUTime.Seconds()
+		}
+		return seconds
+	}
+	more, moved := cpu(with)-cpu(without), !reflect.DeepEqual(with.Costs, without.Costs)
+	if more > 1.01*w.used+1e-6 {
+		t.Errorf("%d processes used %g s before their first events, and functions have %g s more", w.forks, w.used, more)
+	}
+	if moved != (w.forks > 0) {
+		t.Errorf("%d processes used %g s before their first events: figures differ: %t", w.forks, w.used, moved)
 	}
 }
 

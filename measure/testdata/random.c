@@ -10,7 +10,7 @@
  *
  * Each thread has EVENTS events, at most DEPTH calls deep; each site calls
  * WIDTH others. The first forks FORKS times: the child has a tenth as many
- * events and then leaves, in whatever it is.
+ * events and then leaves, in whatever it is. It computes before its first.
  */
 #include "channel.h"
 #include <stdlib.h>
@@ -90,6 +90,7 @@ static void *run(void *arg)
 				w.forks = 0;
 				s += 12345;
 				n_away = 0;
+				spin(20000000);
 				continue;
 			}
 			waitpid(child, NULL, 0);
