@@ -79,7 +79,7 @@ func BenchmarkPair(b *testing.B) {
 	}
 	cache := runtimes.Cache{Dir: b.TempDir()}
 	p := prepareTest(b, plainC, cache, languages.Target{Args: []string{"pair.c"}, Flags: map[string]string{"build-flags": "-O2"}})
-	if err := p.compile(context.Background(), true); err != nil {
+	if err := p.compile(context.Background(), choices{Inline: true}); err != nil {
 		b.Fatal(err)
 	}
 	object, err := runtimes.Object(context.Background(), p.compilers[p.linker].words, cache, dir)

@@ -49,7 +49,7 @@ func (d *dialect) prepare(ctx context.Context, t languages.Target, s languages.S
 }
 
 // compile makes the objects of the files.
-func (b *build) compile(ctx context.Context, inline bool) error {
+func (b *build) compile(ctx context.Context, c choices) error {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return err
@@ -73,8 +73,8 @@ func (b *build) compile(ctx context.Context, inline bool) error {
 		}
 		of := dialectOf(file)
 		u := &unit{dialect: of, compiler: b.compilers[of], flags: without(b.target.flags(of), linking), file: file,
-			inline: inline,
-			owner:  owner{dir: cwd, folders: folders, options: options}, kept: b.kept, dir: b.setup.Dir,
+			choices: c,
+			owner:   owner{dir: cwd, folders: folders, options: options}, kept: b.kept, dir: b.setup.Dir,
 			key: fmt.Sprintf("unit%d", i)}
 		if !options.FileWanted(full, true) {
 			u.owner.folders = nil
@@ -165,7 +165,7 @@ func (d *dialect) launch(t languages.Target, s languages.Setup) (languages.Comma
 	if s.OwnCheckpoints {
 		return b.launchOwnCheckpoints(ctx, c)
 	}
-	if err := b.compile(ctx, t.Flags["inline"] != ""); err != nil {
+	if err := b.compile(ctx, chosen(t)); err != nil {
 		return c, err
 	}
 	short := 0

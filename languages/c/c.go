@@ -72,7 +72,8 @@ func init() {
 						{Name: "project", Usage: "build a copy of the project `DIR` with checkpoints: TARGET is " +
 							"the build's command", Target: true}},
 					Switches: []languages.Flag{{Name: "inline",
-						Usage: "checkpoints also in short functions without loops and calls"}},
+						Usage: "checkpoints also in short functions without loops and calls"}, {Name: "instances",
+						Usage: "instances of a template of C++ count as functions of their own"}},
 				},
 				SDK:         &languages.SDK{Files: func() (map[string][]byte, error) { return runtimes.Folder("c/sdk") }},
 				PlanFor:     func(file string) instrument.Planner { return dialectOf(file).planFile },
@@ -106,6 +107,11 @@ func (d *dialect) isSource(name string) bool {
 // planFile finds the sites of a source file, as it is before the preprocessor: functions
 // that a macro makes are not in it.
 func (d *dialect) planFile(source []byte, o instrument.Options) (*instrument.Plan, error) {
+	return d.planText(source, o, func(*function) {})
+}
+
+// planText is the same where leave may leave functions alone.
+func (d *dialect) planText(source []byte, o instrument.Options, leave func(f *function)) (*instrument.Plan, error) {
 	t := newText(source, false)
 	funcs, err := d.parse(t)
 	if err != nil {
@@ -113,6 +119,7 @@ func (d *dialect) planFile(source []byte, o instrument.Options) (*instrument.Pla
 	}
 	p := &instrument.Plan{Language: d.name}
 	for _, f := range funcs {
+		leave(&f)
 		t.add(p, f, o, o.Granularity == instrument.Fine)
 	}
 	return p, nil

@@ -178,7 +178,7 @@ func TestPrograms(t *testing.T) {
 }
 
 // expected are reasons for which functions of fixtures are left alone.
-var expected = []string{"attribute naked", "is constexpr", "is consteval", "is a coroutine"}
+var expected = []string{"attribute naked", "attribute interrupt", "is constexpr", "is consteval"}
 
 // runFixture builds a fixture twice, and compares.
 func runFixture(t *testing.T, d *dialect, cache runtimes.Cache, f fixture, m mode, object string) {
@@ -195,7 +195,7 @@ func runFixture(t *testing.T, d *dialect, cache runtimes.Cache, f fixture, m mod
 		t.Fatalf("%v\n%s", err, said)
 	}
 	b := prepareTest(t, d, cache, target)
-	if err := b.compile(context.Background(), m.inline); err != nil {
+	if err := b.compile(context.Background(), choices{Inline: m.inline}); err != nil {
 		t.Fatal(err)
 	}
 	for place, why := range b.skipped {
@@ -269,7 +269,7 @@ int main(int argc, char **argv) { int k = 0; switch (argc) { case 1: k = 1; /* f
 		}
 		for _, kept := range []bool{false, true} {
 			b := prepareTest(t, plainC, cache, languages.Target{Args: []string{"w.c"}, Flags: map[string]string{"build-flags": flags}})
-			if err := b.compile(context.Background(), true); err != nil {
+			if err := b.compile(context.Background(), choices{Inline: true}); err != nil {
 				t.Fatal(err)
 			}
 			if got := b.objects[0].Said; got != string(want) || len(b.skipped) > 0 {
@@ -280,7 +280,7 @@ int main(int argc, char **argv) { int k = 0; switch (argc) { case 1: k = 1; /* f
 	for file, flags := range map[string]string{"w.c": "-Wall -Werror", "e.c": ""} {
 		want, _ := exec.Command("cc", append(strings.Fields(flags), "-c", file, "-o", os.DevNull)...).CombinedOutput()
 		b := prepareTest(t, plainC, cache, languages.Target{Args: []string{file}, Flags: map[string]string{"build-flags": flags}})
-		err := b.compile(context.Background(), true)
+		err := b.compile(context.Background(), choices{Inline: true})
 		if err == nil || err.Error() != "the compiler refuses the program:\n"+strings.TrimSpace(string(want)) {
 			t.Errorf("%s: %v\nwant\n%s", file, err, want)
 		}
@@ -319,7 +319,7 @@ int main(void) { return jumps(3) + twice(4); }
 				d = plusPlus
 			}
 			b := prepareTest(t, d, cache, languages.Target{Args: []string{file}})
-			if err := b.compile(context.Background(), true); err != nil {
+			if err := b.compile(context.Background(), choices{Inline: true}); err != nil {
 				t.Fatal(err)
 			}
 			for place, why := range want {
@@ -351,7 +351,7 @@ func TestRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := plainC.planUnit(source, owner{dir: root + "/src", folders: []string{root + "/src"}, options: languagetest.Fine},
-		true, nil)
+		choices{Inline: true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +363,7 @@ func TestRecords(t *testing.T) {
 	}
 	b := prepareTest(t, plainC, runtimes.Cache{Dir: t.TempDir()}, languages.Target{Args: []string{"."},
 		Flags: map[string]string{"build-flags": "-I../lib"}})
-	if err := b.compile(context.Background(), true); err != nil || len(b.objects) != 2 || len(b.skipped) > 0 {
+	if err := b.compile(context.Background(), choices{Inline: true}); err != nil || len(b.objects) != 2 || len(b.skipped) > 0 {
 		t.Error(err, len(b.objects), b.skipped)
 	}
 }
@@ -376,7 +376,7 @@ func TestKept(t *testing.T) {
 	digestOf := func(flags string) string {
 		t.Helper()
 		b := prepareTest(t, plainC, cache, languages.Target{Args: []string{"k.c"}, Flags: map[string]string{"build-flags": flags}})
-		if err := b.compile(context.Background(), false); err != nil {
+		if err := b.compile(context.Background(), choices{}); err != nil {
 			t.Fatal(err)
 		}
 		return b.objects[0].path
@@ -403,7 +403,7 @@ func TestKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := prepareTest(t, plainC, cache, languages.Target{Args: []string{"k.c"}})
-		if err := b.compile(context.Background(), false); err != nil {
+		if err := b.compile(context.Background(), choices{}); err != nil {
 			t.Fatal(err)
 		}
 		return b.objects[0].digest

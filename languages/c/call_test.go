@@ -56,6 +56,7 @@ func TestParseCall(t *testing.T) {
 		{"an assembler's file beside it", "cc", "-c -DX a.c b.S", "left c:a.c>a.o | -DX"},
 		{"standard input beside it", "cc", "-c a.c -x c -", "left c:a.c>a.o | "},
 		{"an argument that is empty", "cc", "-c a.c @empty", "object c:a.c>a.o | "},
+		{"several processors", "clang", "-arch x86_64 -arch arm64 -c a.c", "left c:a.c>a.o | -arch x86_64 -arch arm64"},
 		{"32 bits", "cc", "-m32 -c a.c", "left c:a.c>a.o | -m32"},
 		{"values of flags", "cc", "-I a.c -include b.c -MF c.c -Xlinker d.c -c e.c",
 			"object c:e.c>e.o | -I a.c -include b.c -MF c.c -Xlinker d.c"},

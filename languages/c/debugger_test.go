@@ -3,6 +3,7 @@ package c
 import (
 	"context"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -20,21 +21,59 @@ var addressPattern = pattern.Later(`0x[0-9a-f]+`)
 
 // backtrace lists the frames of a program that a signal has stopped, the innermost first: none where gdb
 // cannot follow it, which is an error of bt, too.
-func backtrace(t *testing.T, program string) (frames []string) {
+func backtrace(t *testing.T, program string) []string {
 	t.Helper()
-	out, err := exec.Command("gdb", "-nx", "-batch", "-ex", "set startup-with-shell off", "-ex", "set debuginfod enabled off",
-		"-ex", "run", "-ex", "bt", program).CombinedOutput()
+	return frames(gdb(t, program, "", "run", "bt"))
+}
+
+// gdb is what gdb says to some commands, of a program or of its core file.
+func gdb(t *testing.T, program, core string, commands ...string) []byte {
+	t.Helper()
+	args := []string{"-nx", "-batch", "-ex", "set startup-with-shell off", "-ex", "set debuginfod enabled off"}
+	for _, c := range commands {
+		args = append(args, "-ex", c)
+	}
+	if args = append(args, program); core != "" {
+		args = append(args, core)
+	}
+	out, err := exec.Command("gdb", args...).CombinedOutput()
 	if err != nil {
 		t.Logf("gdb: %v\n%s", err, out)
 	}
+	return out
+}
+
+// frames lists those that bt shows.
+func frames(out []byte) (frames []string) {
 	for _, m := range framePattern().FindAllSubmatch(out, -1) {
 		frames = append(frames, addressPattern().ReplaceAllString(string(m[1]), "0x")+" "+string(m[2]))
 	}
 	return frames
 }
 
+// backtraceOfCore is the same of the file that the kernel leaves behind when the signal ends the program. Where the
+// kernel gives it to another program, or writes it elsewhere, gdb writes one at the signal.
+func backtraceOfCore(t *testing.T, program string) []string {
+	t.Helper()
+	dir := t.TempDir()
+	cmd := exec.Command("sh", "-c", `ulimit -c unlimited; exec "$0"`, program)
+	cmd.Dir = dir
+	if err := cmd.Run(); err == nil {
+		t.Fatal("no signal ended the program")
+	}
+	written, err := filepath.Glob(filepath.Join(dir, "core*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(written) == 0 {
+		written = []string{filepath.Join(dir, "written-by-gdb")}
+		gdb(t, program, "", "run", "generate-core-file "+written[0])
+	}
+	return frames(gdb(t, program, written[0], "bt"))
+}
+
 // A debugger shows the calls of a program that aborts as it does without checkpoints: the
-// user's functions, files and lines, and none of cg's.
+// user's functions, files and lines, and none of cg's. So it does of its core file.
 func TestBacktrace(t *testing.T) {
 	needCompiler(t, plusPlus)
 	if _, err := exec.LookPath("gdb"); err != nil {
@@ -86,7 +125,7 @@ int main() { Owner o; return o.fails(3); }
 		}
 		b := prepareTest(t, c.d, runtimes.Cache{Dir: t.TempDir()}, languages.Target{Args: []string{c.file},
 			Flags: map[string]string{"build-flags": "-g -O0"}})
-		if err := b.compile(ctx, true); err != nil {
+		if err := b.compile(ctx, choices{Inline: true}); err != nil {
 			t.Fatal(err)
 		}
 		object, err := runtimes.Object(ctx, b.compilers[b.linker].words, b.setup.Cache, b.setup.Dir)
@@ -99,6 +138,9 @@ int main() { Owner o; return o.fails(3); }
 		}
 		if got := backtrace(t, program); !slices.Equal(got, want) || len(got) != c.want {
 			t.Errorf("%s: %q\nwant %q", c.file, got, want)
+		}
+		if got := backtraceOfCore(t, program); !slices.Equal(got, want) {
+			t.Errorf("%s, its core: %q\nwant %q", c.file, got, want)
 		}
 	}
 }

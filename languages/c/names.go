@@ -116,8 +116,7 @@ func spaceless(name string) string {
 	return b.String()
 }
 
-// scopedAlone says why a function of C++ is left alone: it may be computed by the compiler, or
-// it is suspended and resumed.
+// scopedAlone says why a function of C++ is left alone: it may be computed by the compiler.
 func (p *parser) scopedAlone(i, body int) string {
 	for k := i + 1; k < body; k++ {
 		if n := p.tree.Nodes[k]; n.Parent == i && n.Type == "type_qualifier" {
@@ -127,13 +126,24 @@ func (p *parser) scopedAlone(i, body int) string {
 			}
 		}
 	}
-	for k := body + 1; k < p.tree.After(body); k++ {
-		switch n := p.tree.Nodes[k]; {
-		case n.Type == "lambda_expression" || n.Type == "function_definition":
-			k = p.tree.After(k) - 1
-		case strings.HasPrefix(n.Type, "co_") && n.Named:
-			return "is a coroutine"
+	return ""
+}
+
+// isTemplated reports whether a definition may have instances: it is in a template, or has a parameter
+// that is auto. A lambda has none of its own.
+func (p *parser) isTemplated(i, body int) bool {
+	if p.tree.Nodes[i].Type == "lambda_expression" {
+		return false
+	}
+	for k := p.tree.Nodes[i].Parent; k >= 0; k = p.tree.Nodes[k].Parent {
+		if p.tree.Nodes[k].Type == "template_declaration" {
+			return true
 		}
 	}
-	return ""
+	for k := i + 1; k < body; k++ {
+		if n := p.tree.Nodes[k]; n.Type == "parameter_declaration" && strings.Contains(p.tree.Text(k), "auto") {
+			return true
+		}
+	}
+	return false
 }

@@ -9,6 +9,7 @@ import (
 	"cg/checkpoint"
 	"cg/instrument"
 	"cg/instrument/syntax"
+	"cg/pattern"
 )
 
 // function is the definition of a function in a text. Offsets are in bytes.
@@ -22,6 +23,12 @@ type function struct {
 	back  []back // calls that return again after a longjmp
 	short bool   // no loop, no call, and little else: what a compiler inlines
 	alone string // why it is left alone, "" if it is not
+	// spread says that it is declared to be inlined: its code may be in many places.
+	spread bool
+	// suspends says that it is a coroutine, which waits at waits.
+	suspends  bool
+	waits     []wait
+	templated bool // a template makes it, which may have several instances
 }
 
 // back is a call of setjmp or the like.
@@ -98,14 +105,32 @@ func (p *parser) function(i int) {
 	}
 	f.close = end - 1
 	f.short = p.isShort(body) && (p.plain == nil || p.plain.isBody(i, body))
-	f.alone = attributeAlone(string(p.source[n.Start:b.Start]) + p.before(n.Start))
+	declared := string(p.source[n.Start:b.Start]) + p.before(n.Start)
+	f.alone, f.spread = attributeAlone(declared), spreadPattern().MatchString(declared)
 	if f.alone == "" {
 		f.alone = p.leave[name]
 	}
-	if f.alone == "" && p.dialect.scoped {
-		f.alone = p.scopedAlone(i, body)
+	if p.dialect.scoped {
+		p.takeScoped(&f, i, body)
 	}
 	p.funcs = append(p.funcs, f)
+}
+
+var spreadPattern = pattern.Later(`\b_*(always_)?inline_*\b`)
+
+// takeScoped adds to a function what only those of C++ are.
+func (p *parser) takeScoped(f *function, i, body int) {
+	var placed bool
+	f.waits, f.suspends, placed = p.waits(body)
+	f.templated = p.isTemplated(i, body)
+	f.short = f.short && !f.suspends
+	switch {
+	case f.alone != "":
+	case f.suspends && !placed:
+		f.alone = unplacedWaits
+	default:
+		f.alone = p.scopedAlone(i, body)
+	}
 }
 
 // body is the block of a function, -1 if it has none: of one that is a try block as a whole,

@@ -10,7 +10,7 @@ import (
 	"cg/languages"
 )
 
-//go:embed c.go names.go outermost.go text.go parse.go plain.go plan.go rewrite.go
+//go:embed c.go coroutine.go names.go outermost.go text.go parse.go plain.go plan.go rewrite.go
 var planSources embed.FS
 
 // planVersion is that of what these files plan.
@@ -98,6 +98,15 @@ type unitPlan struct {
 	paths   []string               // of the files of left
 	// uncomputed says that the compiler does not tell code that it computes.
 	uncomputed bool
+	apart      bool // what ends a call is not put into functions, since some are for other processors
+	instances  bool // of templates are functions of their own
+}
+
+// choices are the switches of a command line.
+type choices struct{ Inline, Instances bool }
+
+func chosen(t languages.Target) choices {
+	return choices{Inline: t.Flags["inline"] != "", Instances: t.Flags["instances"] != ""}
 }
 
 // planned is a function with a site.
@@ -108,8 +117,8 @@ type planned struct {
 }
 
 // planUnit plans a preprocessed text. bare names functions, as "path:line", that are to have none.
-func (d *dialect) planUnit(source []byte, w owner, inline bool, bare map[string]string) (*unitPlan, error) {
-	u := &unitPlan{dialect: d, text: newText(source, true)}
+func (d *dialect) planUnit(source []byte, w owner, c choices, bare map[string]string) (*unitPlan, error) {
+	u := &unitPlan{dialect: d, text: newText(source, true), instances: c.Instances}
 	_, main := u.text.beginning()
 	u.path, _ = w.owned(main)
 	funcs, err := d.parse(u.text)
@@ -126,7 +135,7 @@ func (d *dialect) planUnit(source []byte, w owner, inline bool, bare map[string]
 			f.alone = why
 		}
 		var p instrument.Plan
-		if u.text.add(&p, f, w.options, inline) {
+		if u.text.add(&p, f, w.options, c.Inline) {
 			u.short++
 		}
 		for _, l := range p.LeftAlone {

@@ -141,7 +141,7 @@ func (d *dialect) launchProject(t languages.Target, s languages.Setup) (_ langua
 	options := s.Options
 	options.Entry = true
 	p.wrapping = wrapping{Shims: filepath.Join(p.place.Dir, "bin"), Kept: kept.Dir, Scratch: s.Dir,
-		Log: filepath.Join(s.Dir, "units"), Copy: p.copy, Original: p.original, Inline: t.Flags["inline"] != "",
+		Log: filepath.Join(s.Dir, "units"), Copy: p.copy, Original: p.original, Choices: chosen(t),
 		Options: options}
 	env, args, err := p.standIns(t.Args)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"cg/checkpoint"
@@ -38,6 +37,9 @@ const linkedIn = `%sextern unsigned long long __codegreen_enter(unsigned);
 extern void __codegreen_exit(unsigned long long);
 extern int __codegreen_back(unsigned long long, int);
 extern void __codegreen_unit(unsigned *, const char *);
+extern int __codegreen_suspend(unsigned long long);
+extern unsigned long long __codegreen_resume(unsigned);
+extern unsigned __codegreen_instance(unsigned *, unsigned, const char *, const char *);
 %s`
 
 // loadedIn are those of a program, a library or a plug-in that a build of the user's links: it
@@ -51,6 +53,9 @@ extern char *__codegreen_variable(const char *) __asm__("secure_getenv")%[3]s;
 %[2]sstatic unsigned long long (*__codegreen_enter)(unsigned);
 static void (*__codegreen_exit)(unsigned long long);
 static int (*__codegreen_again)(unsigned long long, int);
+static int (*__codegreen_suspend)(unsigned long long);
+static unsigned long long (*__codegreen_resume)(unsigned);
+static unsigned (*__codegreen_instance)(unsigned *, unsigned, const char *, const char *);
 static __inline__ int __attribute__((__always_inline__, __unused__, __no_instrument_function__)) __codegreen_back(unsigned long long __call, int __value)
 {
 	return __codegreen_again ? __codegreen_again(__call, __value) : __value;
@@ -60,6 +65,9 @@ struct __codegreen_functions {
 	void (*__exit)(unsigned long long);
 	int (*__back)(unsigned long long, int);
 	void (*__unit)(unsigned *, const char *);
+	int (*__suspend)(unsigned long long);
+	unsigned long long (*__resume)(unsigned);
+	unsigned (*__instance)(unsigned *, unsigned, const char *, const char *);
 };
 static void __attribute__((__unused__, __no_instrument_function__)) __codegreen_unit(unsigned *__sites, const char *__records)
 {
@@ -77,6 +85,9 @@ static void __attribute__((__unused__, __no_instrument_function__)) __codegreen_
 	__codegreen_enter = __given->__enter;
 	__codegreen_exit = __given->__exit;
 	__codegreen_again = __given->__back;
+	__codegreen_suspend = __given->__suspend;
+	__codegreen_resume = __given->__resume;
+	__codegreen_instance = __given->__instance;
 	__given->__unit(__sites, __records);
 }
 `
@@ -88,10 +99,19 @@ func (u *unitPlan) declared() string {
 		begin, end = "extern \"C\" {\n", "}\n"
 	}
 	leaves := leave
+	if slices.ContainsFunc(u.funcs, func(f planned) bool { return f.spread }) {
+		leaves += "\n" + leaveApart(leave)
+	}
 	if slices.ContainsFunc(u.funcs, u.computed) {
 		leaves += "\n" + leaveComputed
 	}
 	sites := fmt.Sprintf(declarations, len(u.funcs), leaves)
+	if slices.ContainsFunc(u.funcs, func(f planned) bool { return f.suspends }) {
+		sites += waiting
+	}
+	if u.apart {
+		sites = strings.ReplaceAll(sites, "__always_inline__, ", "")
+	}
 	if !u.loaded {
 		return fmt.Sprintf(linkedIn, begin, end) + sites
 	}
@@ -99,7 +119,11 @@ func (u *unitPlan) declared() string {
 	if bytes.Contains(u.text.source, []byte("dlopen")) || bytes.Contains(u.text.source, []byte("secure_getenv(")) {
 		weak = "" // the program has them, and a static link is to find them
 	}
-	return fmt.Sprintf(loadedIn, begin, end, weak) + sites
+	loaded := loadedIn
+	if u.apart {
+		loaded = strings.ReplaceAll(loaded, "__always_inline__, ", "")
+	}
+	return fmt.Sprintf(loaded, begin, end, weak) + sites
 }
 
 // registration stands behind the text: before all other constructors, the sites get their numbers.
@@ -114,7 +138,7 @@ static void __attribute__((__constructor__(101), __used__, __no_instrument_funct
 // guard begins a call, and ends it when the compiler leaves its scope. guardComputed is the same
 // in a function that the compiler may compute, where it records nothing.
 const guard = `unsigned long long __codegreen_call __attribute__((__cleanup__(__codegreen_leave), __unused__)) = ` +
-	`__codegreen_sites[NUMBER] ? __codegreen_enter(__codegreen_sites[NUMBER]) : 0;`
+	`%s ? __codegreen_enter(%s) : 0;`
 
 var guardComputed = strings.NewReplacer("_leave", "_left", " = ", " = __builtin_is_constant_evaluated() ? 0 : ").
 	Replace(guard)
@@ -138,16 +162,14 @@ func (u *unitPlan) rewrite() ([]byte, error) {
 		if u.text.source[f.begin] != '\n' {
 			pad = strings.Repeat(" ", col-1) // columns of messages stay
 		}
-		back, call := place, guard
-		if u.computed(f) {
-			call = guardComputed
-		}
+		back := place
 		if r.system() {
 			back += " 3"
 		}
 		edits = append(edits, edit.Edit{Start: f.begin, End: f.begin,
 			New: fmt.Sprintf("\n%s 3\n%s\n%s\n%s", place,
-				strings.ReplaceAll(call, "NUMBER", strconv.Itoa(order[i])), back, pad)})
+				u.guardOf(f, order[i]), back, pad)})
+		edits = append(edits, waitEdits(f.waits)...)
 		for _, b := range f.back {
 			edits = append(edits, edit.Edit{Start: b.start, End: b.start, New: "__codegreen_back(__codegreen_call, "},
 				edit.Edit{Start: b.end, End: b.end, New: ")"})
@@ -158,8 +180,42 @@ func (u *unitPlan) rewrite() ([]byte, error) {
 	return edit.Apply(u.text.source, edits)
 }
 
+// leaveApart makes what ends the calls of functions that are declared to be inlined, of what ends a call: a
+// function that is in each place where they are would make the compiler's work much longer.
+var leaveApart = strings.NewReplacer("__always_inline__", "__noinline__", "_leave", "_apart").Replace
+
+// guardOf gives the guard of a function whose site has a number in the unit.
+func (u *unitPlan) guardOf(f planned, number int) string {
+	site, before := fmt.Sprintf("__codegreen_sites[%d]", number), ""
+	own := site
+	if u.instances && f.templated {
+		before, own = instanceNumber, fmt.Sprintf(instanceOf, site, quote([]string{f.path, siteLines(f.site)}))
+	}
+	switch {
+	case f.suspends:
+		return before + fmt.Sprintf(guardWaiting, own)
+	case u.computed(f):
+		return fmt.Sprintf(guardComputed, site, site)
+	}
+	text := before + fmt.Sprintf(guard, site, own)
+	if f.spread {
+		text = leaveApart(text)
+	}
+	return text
+}
+
+// Instances of a template are functions of their own (--instances): each has a variable, and asks for its number
+// when its first call begins.
+const (
+	instanceNumber = "static unsigned __codegreen_number; "
+	instanceOf     = `(__codegreen_number || !%[1]s ? __codegreen_number : __codegreen_instance(&__codegreen_number, ` +
+		`%[1]s, %[2]s, __PRETTY_FUNCTION__))`
+)
+
 // computed reports whether the compiler may compute a function that has a checkpoint.
-func (u *unitPlan) computed(f planned) bool { return f.kind == checkpoint.Lambda && !u.uncomputed }
+func (u *unitPlan) computed(f planned) bool {
+	return f.kind == checkpoint.Lambda && !f.suspends && !u.uncomputed
+}
 
 // firstContent is where the text begins that has more than line markers, and the marker before
 // it. What stands before is of the compiler alone.

@@ -51,7 +51,7 @@ func (d *dialect) saveTarget(t languages.Target, o instrument.Options, dir strin
 			contents[rel] = source
 			continue
 		}
-		p, err := dialectOf(file).planFile(source, o)
+		p, err := dialectOf(file).planText(source, o, leaveCoroutine)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
@@ -66,6 +66,13 @@ func (d *dialect) saveTarget(t languages.Target, o instrument.Options, dir strin
 		return nil, err
 	}
 	return languages.WriteSaved(base, dir, contents)
+}
+
+// leaveCoroutine leaves a function alone whose frame leaves the stack, for which a saved file has no events.
+func leaveCoroutine(f *function) {
+	if f.suspends {
+		f.alone = "is a coroutine"
+	}
 }
 
 // renderAlone gives the edits that turn a source file into one that records its checkpoints.

@@ -89,7 +89,7 @@ type unit struct {
 	flags    []string // the user's, without the linker's
 	file     string   // as the user wrote it
 	owner    owner
-	inline   bool
+	choices  choices
 	loaded   bool   // the program finds the checkpoints when it begins, and has them not in itself
 	unkept   bool   // the object is not kept
 	more     string // what else the object depends on
@@ -158,7 +158,7 @@ func readsMore(source []byte) bool {
 func (u *unit) digest(source, warned []byte) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\x00%s\x00%s\x00%q\x00%+v\x00%v\x00%v\x00%q\x00%s\x00", planVersion(), u.dialect.name,
-		u.compiler.key, u.flags, u.owner, u.inline, u.loaded, warned, u.more)
+		u.compiler.key, u.flags, u.owner, u.choices, u.loaded, warned, u.more)
 	h.Write(source)
 	return hex.EncodeToString(h.Sum(nil))[:24]
 }
@@ -220,11 +220,11 @@ const most = 20
 // own text: where it says anything, that is compiled, too.
 func (u *unit) build(ctx context.Context, name string, source, warned []byte) ([]byte, *object, error) {
 	o := &object{}
-	bare, uncomputed := map[string]string{}, false
+	bare, uncomputed, apart := map[string]string{}, false, false
 	var content []byte
 	var quiet []string // flags for a text that the compiler has spoken of
 	for round := 0; ; round++ {
-		p, err := u.dialect.planUnit(source, u.owner, u.inline, bare)
+		p, err := u.dialect.planUnit(source, u.owner, u.choices, bare)
 		if err != nil {
 			return u.leaveBare(ctx, name, o, err.Error())
 		}
@@ -232,7 +232,7 @@ func (u *unit) build(ctx context.Context, name string, source, warned []byte) ([
 		if o.note(p); len(p.funcs) == 0 {
 			return u.leaveBare(ctx, name, o, "")
 		}
-		p.uncomputed = uncomputed
+		p.uncomputed, p.apart = uncomputed, apart
 		rewritten, err := p.rewrite()
 		if err != nil {
 			return nil, nil, err
@@ -257,6 +257,10 @@ func (u *unit) build(ctx context.Context, name string, source, warned []byte) ([
 		}
 		if !uncomputed && bytes.Contains(said, []byte("__builtin_is_constant_evaluated")) {
 			uncomputed = true
+			continue
+		}
+		if !apart && bytes.Contains(said, []byte("always_inline")) && bytes.Contains(said, []byte("__codegreen_")) {
+			apart = true
 			continue
 		}
 		if !p.leaveOut(said, bare) || round == most {

@@ -30,7 +30,7 @@ type wrapping struct {
 	Log      string // where calls are told, a line each
 	Copy     string // the folder that the build is in
 	Original string // the user's
-	Inline   bool
+	Choices  choices
 	Options  instrument.Options
 }
 
@@ -225,7 +225,7 @@ func (w *wrapping) object(ctx context.Context, path string, c call, i int) (*obj
 	if err != nil {
 		return nil, err
 	}
-	u := &unit{dialect: s.dialect, compiler: compiler, file: s.name, inline: w.Inline, loaded: true, dir: dir,
+	u := &unit{dialect: s.dialect, compiler: compiler, file: s.name, choices: w.Choices, loaded: true, dir: dir,
 		key: "unit", owner: owner{dir: cwd, folders: []string{w.Copy}, options: w.Options, copy: w.Copy,
 			original: w.Original}}
 	if u.kept, err = runtimes.OpenCache(w.Kept); err != nil {

@@ -8,7 +8,7 @@
  *
  * They are in a program of C itself (c.c), and in the libraries of other
  * languages, which hand theirs out (c_host.h). A program of C defines
- * CG_C_FUNCTION before it includes this, how the four functions are declared, and
+ * CG_C_FUNCTION before it includes this, how its functions are declared, and
  * cg_begin_units, which opens the channel unless it is open.
  *
  * A function that begins gets a token, which is 0 if its call is not recorded:
@@ -258,14 +258,71 @@ CG_C_FUNCTION int __codegreen_back(uint64_t token, int value)
 	return value;
 }
 
-/* The four functions, as units ask for them. */
+/* __codegreen_suspend takes the call of a coroutine off the thread's stack. 0 if it is not recorded, or is not on
+ * it: then there is nothing to resume. */
+CG_C_FUNCTION int __codegreen_suspend(uint64_t token)
+{
+	uint32_t calls = (uint32_t)(token >> 32);
+	char *caller = CG_CALLER;
+	if (cg_within && cg_interrupts(caller))
+		return 0;
+	if (calls && cg_calls() < calls)
+		return 0;
+	cg_begin_event(caller);
+	if (calls)
+		cg_left(calls);
+	cg_event((uint32_t)CG_SUSPEND << 21 | (uint32_t)token);
+	cg_end_event();
+	return 1;
+}
+
+/* __codegreen_resume puts the call of a coroutine onto the stack of the thread that runs it: its new token. */
+CG_C_FUNCTION uint64_t __codegreen_resume(uint32_t site)
+{
+	char *caller = CG_CALLER;
+	if (cg_within && cg_interrupts(caller))
+		return 0;
+	cg_begin_event(caller);
+	cg_event((uint32_t)CG_RESUME << 21 | site);
+	return cg_entered(site);
+}
+
+/* __codegreen_instance gives an instance of a template a number: record is the path of its file and, behind a 0,
+ * the line of the template's site (instrument.SiteLines). The compiler's name of the function, such as
+ * "T most(T) [with T = int]", tells what it is an instance of. Where it tells nothing, or there is no number
+ * left, it has that of the template. */
+CG_C_FUNCTION uint32_t __codegreen_instance(uint32_t *number, uint32_t site, const char *record, const char *name)
+{
+	const char *line = record + strlen(record) + 1, *with = strstr(name, " [with "), *of = with ? with + 7 : NULL;
+	for (const char *p = name; !of && (p = strstr(p, " [")); p += 2)
+		if (p[2 + strcspn(p + 2, " :<>()[]*&")] == ' ' && strstr(p, " = "))
+			of = p + 2;
+	char *text = of ? malloc(strlen(line) + strlen(of) + 3) : NULL;
+	uint32_t got = site;
+	if (text) {
+		stpcpy(stpcpy(stpcpy(text, line), " ["), of);
+		cg_part names[3] = {{"", 0}, {record, strlen(record)}, {text, strlen(text)}};
+		int64_t base = cg_number(names, 1);
+		if (base >= 0)
+			got = (uint32_t)base + 1;
+		free(text);
+	}
+	__atomic_store_n(number, got, __ATOMIC_RELAXED);
+	return got;
+}
+
+/* The functions, as units ask for them. */
 typedef struct {
 	uint64_t (*enter)(uint32_t site);
 	void (*exit)(uint64_t token);
 	int (*back)(uint64_t token, int value);
 	void (*unit)(uint32_t *numbers, const char *records);
+	int (*suspend)(uint64_t token);
+	uint64_t (*resume)(uint32_t site);
+	uint32_t (*instance)(uint32_t *number, uint32_t site, const char *record, const char *name);
 } cg_c_functions;
 
-static const cg_c_functions cg_c_own = {__codegreen_enter, __codegreen_exit, __codegreen_back, __codegreen_unit};
+static const cg_c_functions cg_c_own = {__codegreen_enter, __codegreen_exit, __codegreen_back, __codegreen_unit,
+	__codegreen_suspend, __codegreen_resume, __codegreen_instance};
 
 #endif

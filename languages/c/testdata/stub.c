@@ -58,3 +58,23 @@ int __codegreen_back(uint64_t token, int value)
 	depth = calls;
 	return value;
 }
+
+int __codegreen_suspend(uint64_t token)
+{
+	uint32_t calls = (uint32_t)(token >> 32);
+	if (calls == 0 || calls > depth || sites[calls & 0xffff] != (uint32_t)token)
+		__atomic_add_fetch(&counts[2], 1, __ATOMIC_RELAXED);
+	depth = calls - 1;
+	return 1;
+}
+
+uint64_t __codegreen_resume(uint32_t site)
+{
+	sites[++depth & 0xffff] = site;
+	return (uint64_t)depth << 32 | site;
+}
+
+uint32_t __codegreen_instance(uint32_t *number, uint32_t site, const char *record, const char *name)
+{
+	return *number = record && name ? site : 0;
+}

@@ -1,4 +1,4 @@
-// Coroutines have no checkpoints; what they call has some.
+// A generator.
 #include <coroutine>
 #include <cstdio>
 #include <exception>
