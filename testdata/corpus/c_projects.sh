@@ -3,7 +3,9 @@
 # in every function: the tests must end and say the same, nothing may be lost, no function is skipped but those
 # that the compiler computes (constexpr), and the sources are left as they are. One project each for make, configure, CMake, Meson.
 # usage: c_projects.sh [FOLDER [NAME...]]   keeps what it makes in FOLDER; NAME are some of the projects
-# It needs apt-get, debian-archive-keyring, make, cmake, meson, ninja and the network.
+# NAME may be short: those that .ci/run builds.
+# It needs apt-get, debian-archive-keyring, make, cmake, meson, ninja and the network. Where the sources cannot be
+# fetched, it says so and ends with status 3.
 #
 #	CG=path   the cg to use; built from this tree otherwise
 set -euo pipefail
@@ -25,6 +27,7 @@ projects=(
   "lz4     c   lz4      60  make -s -C programs lz4 && programs/lz4 -q -9 lib/lz4.c t.lz4 && programs/lz4 -dc t.lz4 | cmp - lib/lz4.c && programs/lz4 -t t.lz4"
   "libpng  c   libpng1.6 150 ./configure --disable-shared >b.txt && make -s pngtest pngstest pngvalid >>b.txt 2>&1 && ./pngtest pngtest.png && ./pngstest --strict contrib/testpngs/rgb-8.png contrib/testpngs/palette-4.png && ./pngvalid --strict --transform"
   "zstd    c   libzstd  250 make -s -C programs zstd-frugal ZSTD_NO_ASM=1 >b.txt && cd lib && ../programs/zstd-frugal -q -9 compress/zstd_opt.c -o t.zst && ../programs/zstd-frugal -dc t.zst | cmp - compress/zstd_opt.c && ../programs/zstd-frugal -t -q t.zst"
+  "redis   c   redis    200 make -s -j2 -C src redis-server MALLOC=libc OPTIMIZATION=-O1 REDIS_CFLAGS=-DREDIS_TEST >b.txt 2>&1 && src/redis-server test all 2>&1 | grep -E '^\[(ok|fail)|tests,'"
   "json    cpp nlohmann-json3 200 c++ -O0 -Iinclude -Itests/thirdparty/doctest -Itest/thirdparty/doctest -DJSON_TEST_KEEP_MACROS test*/src/unit.cpp test*/src/unit-pointer_access.cpp test*/src/unit-element_access1.cpp test*/src/unit-merge_patch.cpp -o t && ./t"
   "gtest   cpp googletest 400 cmake -S . -B b -Dgtest_build_tests=On -DBUILD_GMOCK=Off >b.txt && cmake --build b --target gtest_no_test_unittest googletest-port-test googletest-filepath-test gtest-typed-test_test >>b.txt && ctest --test-dir b -R 'port-test|filepath-test|typed-test_test'"
   "tinyxml cpp tinyxml2 200 meson setup b -Dtests=true >m.txt && ninja -C b >>m.txt && b/xmltest"
@@ -41,27 +44,38 @@ LUA
 
 apt=(apt-get -q -o "Dir::Etc::sourcelist=$work/apt/sources.list" -o Dir::Etc::sourceparts=/dev/null
   -o "Dir::State::lists=$work/apt/lists" -o Dir::State::status=/dev/null -o "Dir::Cache=$work/apt/cache"
-  -o APT::Sandbox::User=root -o Acquire::Languages=none)
+  -o APT::Sandbox::User=root -o Acquire::Languages=none -o APT::Update::Error-Mode=any -o Acquire::Retries=2
+  -o Acquire::http::Timeout=20)
 mkdir -p "$work/apt/lists/partial" "$work/apt/cache/archives/partial"
 echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian bookworm main" \
   >"$work/apt/sources.list"
-"${apt[@]}" update >&2
+unfetched() {
+  echo "c_projects.sh: $1 cannot be fetched from deb.debian.org (no network, or no keys in /usr/share/keyrings)" >&2
+  exit 3
+}
+"${apt[@]}" update >&2 || unfetched "the list of source packages"
 
 sum() { (cd "$1" && find . -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum); }
 # stable takes out times, process numbers, and the folders of the two builds.
 stable() { sed -E -e "s#$1#DIR#g" -e 's/[0-9.]+ (sec|milli-seconds)//g' | grep -v '^Internal ctest' || true; }
 
 failed=()
+wanted=${*:2}
+[ "$wanted" != short ] || wanted="cjson tinyxml"
 for line in "${projects[@]}"; do
   read -r name language package least command <<<"$line"
-  [ $# -lt 2 ] || [[ " ${*:2} " == *" $name "* ]] || continue
+  [ $# -lt 2 ] || [[ " $wanted " == *" $name "* ]] || continue
   echo "== $name"
   rm -rf "$work/$name"
   mkdir -p "$work/$name"
   cd "$work/$name"
-  "${apt[@]}" source --download-only "$package" >/dev/null 2>&1
-  mkdir source # as the project's authors have it, without Debian's changes
-  tar xf "$(find . -name "*.orig.tar.*" ! -name "*.asc")" -C source --strip-components=1
+  for of in ${package//+/ }; do # the sources of the first, and of what its tests need
+    "${apt[@]}" source --download-only "$of" >/dev/null 2>&1 || unfetched "the source of $of"
+    folder=source # as the project's authors have it, without Debian's changes
+    [ "$of" = "${package%%+*}" ] || folder=$of
+    mkdir "$folder"
+    tar xf "$(find . -name "${of}_*.orig.tar.*" ! -name "*.asc")" -C "$folder" --strip-components=1
+  done
   cp -a source plain
   before=$(sum source)
   (cd plain && sh -c "$command") >plain.out 2>plain.err || { tail -5 plain.err; failed+=("$name (without cg)"); continue; }
