@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Whether the energies of a function in two runs of one program agree: three programs (Python, C, JavaScript) are
 # measured 20 times each, in turns, and of each two runs of a program the intervals of each function are held
-# against each other. Prints for each program how many pairs overlap, the function whose energy differs most, and the
-# functions of which fewer than 95 of 100 pairs overlap.
+# against each other. Prints for each program how many pairs overlap, the median half-width of the intervals in percent of
+# the energy, the function whose energy differs most, and the functions of which fewer than 95 of 100 pairs overlap.
 # Exits with 1 where fewer than 95 of 100 pairs of all programs overlap.
 #
 #   testdata/bench/overlap.sh
@@ -59,10 +59,10 @@ for ((run = 0; run < runs; run++)); do
   measure javascript "$run" node words.js
 done
 python3 - "$work" "$runs" <<'P'
-import itertools, json, sys
+import itertools, json, statistics, sys
 work, runs = sys.argv[1], int(sys.argv[2])
 whole = [0, 0]
-print("%-12s %9s %7s %9s   %s" % ("program", "functions", "pairs", "overlap", "energies that differ most"))
+print("%-12s %9s %7s %9s %13s   %s" % ("program", "functions", "pairs", "overlap", "half interval", "energies that differ most"))
 for program in "python", "c", "javascript":
     values = {}
     for n in range(runs):
@@ -79,8 +79,9 @@ for program in "python", "c", "javascript":
         pairs, overlap = pairs + len(held), overlap + sum(held)
         if sum(held) < 0.95 * len(held):
             apart.append("  %s: %.0f %%, %.3g to %.3g J" % (name[0], 100 * sum(held) / len(held), min(middle), max(middle)))
+    wide = statistics.median([50 * (hi - lo) / v for all in values.values() for lo, v, hi in all])
     whole = [x + y for x, y in zip(whole, (pairs, overlap))]
-    print("%-12s %9d %7d %7.1f %%   %s" % (program, len(values), pairs, 100 * overlap / max(1, pairs), most[1]))
+    print("%-12s %9d %7d %7.1f %% %11.0f %%   %s" % (program, len(values), pairs, 100 * overlap / max(1, pairs), wide, most[1]))
     print("\n".join(apart), end="\n" if apart else "")
 print("%-12s %9s %7d %7.1f %%" % ("all", "", whole[0], 100 * whole[1] / max(1, whole[0])))
 sys.exit(whole[1] < 0.95 * whole[0] or not whole[0])
