@@ -17,6 +17,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"cg/long"
 )
 
 func TestMain(m *testing.M) {
@@ -286,7 +288,7 @@ func TestForked(t *testing.T) {
 // is there, to the last event, and nothing else.
 func TestKilledWriter(t *testing.T) {
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
-	for round := range 20 {
+	for round := range long.Rounds(t, 5, 20) {
 		ch := channel(t, 64)
 		k := checker{clock: ch.Clock()}
 		// The moment is a number of events, and a little chance on top.

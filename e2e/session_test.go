@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"cg/cli"
+	"cg/long"
 	"cg/nemb/simulate"
 	"cg/report"
 	"cg/report/format"
@@ -87,13 +88,17 @@ func sessionMachine(t *testing.T) []string {
 		fmt.Sprintf("CG_TEST_SECONDS=%g", *sessionSeconds))
 }
 
-// What is said of sessions holds under the oldest and the newest Python:
-// testdata/session.
+// What is said of sessions holds under the oldest and the newest Python, with -short
+// each module on one of them in turn: testdata/session.
 func TestSessions(t *testing.T) {
 	t.Parallel()
-	env := sessionMachine(t)
-	for i, python := range sessionPythons(t) {
-		for _, module := range []string{"test_form", "test_rules", "test_ends", "test_faults", "test_power", "test_requests"} {
+	env, pythons := sessionMachine(t), sessionPythons(t)
+	turns := len(pythons) > 1 && long.Without(t, "each module on all Pythons: it runs on one")
+	for i, python := range pythons {
+		for k, module := range []string{"test_form", "test_rules", "test_ends", "test_faults", "test_power", "test_requests"} {
+			if turns && k%len(pythons) != i {
+				continue
+			}
 			t.Run(filepath.Base(python)+"/"+module, func(t *testing.T) {
 				t.Parallel() // they wait
 				cmd := exec.Command(python, "-m", "unittest", "-v", module)

@@ -8,7 +8,7 @@
 #	testdata/machines.sh [-short] [ARGUMENTS OF go test]
 #
 # Without packages: what reads sensors, names processors or estimates, and scripts of
-# cg; with -short what tells or uses what the processor is. Chromium refuses to start
+# cg; with -short what itself asks this machine what its processor is. Chromium refuses to start
 # on a processor that it takes for another, so no page is opened. nemb/attribute/...
 # reads no file, so it is the same everywhere.
 # MACHINES names some of them: MACHINES="arm-board amd-server".
@@ -40,11 +40,11 @@ done
 each() { CG_TEST_MACHINES="${machines[*]}" go test -p 3 -vet=off -ldflags=-w -timeout 30m -count=1 -exec "$folder/machines.sh" "$@"; }
 case "$*" in
 '' | -short)
-  packages="./measure ./report ./track $(go list ./nemb/... | grep -v '/nemb/attribute')"
-  scripts='calibrate|doctor|info|init-sensors|measure|run'
+  packages='./nemb ./nemb/cores ./nemb/processor ./nemb/sensor/estimate ./nemb/sensor/hwmon ./nemb/sensor/perf'
+  scripts='calibrate|doctor|info|measure'
   if [ $# = 0 ]; then
-    packages="./checkpoint ./gate $packages"
-    scripts+='|benchmark|gate|monitor|noise|report|sampler|samples|track'
+    packages="./checkpoint ./gate ./measure ./report ./track $(go list ./nemb/... | grep -v '/nemb/attribute')"
+    scripts+='|init-sensors|run|benchmark|gate|monitor|noise|report|sampler|samples|track'
   else
     MACHINES=arm-board "$folder/machines.sh" -short ./checkpoint # whose clock is another
   fi

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"cg/instrument"
+	"cg/long"
 )
 
 // compileFiles writes the code of the files that are listed, as marshal has it, below a folder, and
@@ -123,13 +124,14 @@ func placed(t *testing.T) []string {
 }
 
 // TestWovenCode weaves the code of an interpreter's standard library: in CI that of the
-// default one as a whole, of others an eighth. The sites are those of the plan of the text,
+// default one as a whole, unless that takes too long, and of others an eighth. The sites are those of the plan of the text,
 // and without the checkpoints the instructions are the interpreter's own.
 func TestWovenCode(t *testing.T) {
+	part := long.Without(t, "seven eighths of the default interpreter's library") || os.Getenv("CI") != "true"
 	for _, python := range placed(t) {
 		t.Run(version(python), func(t *testing.T) {
 			files, dir := library(t, python), t.TempDir()
-			if os.Getenv("CG_ALL_PYTHONS") == "" && (os.Getenv("CI") != "true" || python != byDefault(t)) {
+			if os.Getenv("CG_ALL_PYTHONS") == "" && (part || python != byDefault(t)) {
 				files = slices.DeleteFunc(files, func(file string) bool { return len(file)%8 != 0 })
 			}
 			list := filepath.Join(dir, "list")
