@@ -150,7 +150,9 @@ func (w *watch) divide(series nemb.Series, domains []nemb.Domain) []*gpus.Divisi
 		if domain.BaseHi > 0 && domain.BaseMethod != nemb.IdleRemembered {
 			base = nemb.IdlePower{Power: domain.Base, Lo: domain.BaseLo, Hi: domain.BaseHi, Method: nemb.IdleBaseline}
 		}
-		division := log.Divide(curveOf(series, d), base)
+		curve := curveOf(series, d)
+		division := log.Divide(curve, base)
+		division.Unsampled = 1e6 * domain.Sampled.Unsampled(curve.Knots, float64(curve.From), float64(curve.To))
 		all[d] = &division
 	}
 	return all

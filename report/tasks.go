@@ -292,7 +292,8 @@ func (s *sharing) used(d int, t *Task) (joules, less, more float64, method strin
 			l, m := unseen(s.knots[d], from, to, s.domains[d].Period)
 			less, more = less+l, more+m
 		}
-		joules, less, more = joules+span.Joules, less+span.Slack, more+span.Slack
+		off := math.Hypot(span.Slack, s.domains[d].Sampled.Unsampled(s.knots[d], from, to))
+		joules, less, more = joules+span.Joules, less+off, more+off
 	}
 	return joules, less, more, method, true
 }

@@ -192,6 +192,7 @@ func (l *Ledger) assign(g *gpus.Division, domain nemb.Domain) {
 		left -= e
 		return e
 	}
+	l.Late += nemb.Energy(g.Unsampled)
 	l.GPU, l.Other, l.Idle = take(g.Program), take(g.Other), take(g.Idle)
 	l.Unattributed = left
 	if g.Method == gpus.Unattributed {

@@ -110,7 +110,7 @@ type Ledger struct {
 	// own bounds included.
 	ProgramLo, ProgramHi nemb.Energy
 	// Late is by how much the total may be off either way, as the readings at its
-	// ends took time.
+	// ends took time, and as a GPU's power is sampled for a part of the time alone.
 	Late nemb.Energy
 }
 

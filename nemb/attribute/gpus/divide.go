@@ -19,6 +19,9 @@ type Division struct {
 	Program, Other, Idle, Unattributed nemb.Energy
 	// ProgramLo and ProgramHi bound Program, in microjoules, without the bounds of the counter.
 	ProgramLo, ProgramHi float64
+	// Unsampled is by how much Total and Program may be off as the power is sampled for a part of the time alone, in
+	// microjoules.
+	Unsampled float64
 	// IdlePower is what Idle holds; without a Method where it is not known.
 	IdlePower nemb.IdlePower
 	// Unused is set where the program is known to have had no context on the GPU.

@@ -112,6 +112,19 @@ const (
 // nvmlDeviceGetPowerUsage; Yang et al., SC24, arXiv 2312.02741).
 const nvmlBand = 0.05
 
+// partTime is what Yang, Adamek and Armour saw of the A100 and the H100: the power of each 100 ms is that of 25 ms of
+// it (SC24, arXiv 2312.02741). Other GPUs of these architectures, and newer ones, are taken to do the same.
+var partTime = nemb.PartTime{Part: 0.25, Window: 100 * time.Millisecond}
+
+// sampled tells how a GPU samples its power: the whole time, up to Turing.
+func (g *gpu) sampled() nemb.PartTime {
+	if a, code := g.device.GetArchitecture(); code == nvml.SUCCESS && a >= nvml.DEVICE_ARCH_AMPERE &&
+		a != nvml.DEVICE_ARCH_UNKNOWN {
+		return partTime
+	}
+	return nemb.PartTime{}
+}
+
 // nvmlLibrary is NVML, initialized once and shut down with its last user.
 type nvmlLibrary struct {
 	nvml.Interface
@@ -319,7 +332,7 @@ func nvmlSensors(lib *nvmlLibrary) ([]nemb.Sensor, error) {
 func newGPUEnergy(lib *nvmlLibrary, g *gpu) (*gpuEnergy, error) {
 	s := &gpuEnergy{lib: lib, gpu: g, who: newOccupants(), domain: nemb.Domain{
 		ID: g.id, Kind: "gpu", Method: nemb.Measured, Period: nvmlPeriod, Step: nvmlStep,
-		InTotal: true, Lo: 1 - nvmlBand, Hi: 1 + nvmlBand,
+		InTotal: true, Lo: 1 - nvmlBand, Hi: 1 + nvmlBand, Sampled: g.sampled(),
 		Source: "NVML total energy" + g.note,
 	}}
 	s.energy = s.count

@@ -258,16 +258,38 @@ func TestNVMLLostWhileSampled(t *testing.T) {
 	}
 }
 
+// GPUs from Ampere on sample a part of the time; of one whose architecture the driver does not tell it is not said.
+func TestSampledPart(t *testing.T) {
+	for _, test := range []struct {
+		architecture nvml.DeviceArchitecture
+		code         nvml.Return
+		want         float64
+	}{
+		{nvml.DEVICE_ARCH_TURING, nvml.SUCCESS, 0}, {nvml.DEVICE_ARCH_AMPERE, nvml.SUCCESS, 0.25},
+		{nvml.DEVICE_ARCH_HOPPER, nvml.SUCCESS, 0.25}, {nvml.DEVICE_ARCH_UNKNOWN, nvml.SUCCESS, 0},
+		{0, nvml.ERROR_FUNCTION_NOT_FOUND, 0},
+	} {
+		g := &gpu{device: &mock.Device{
+			GetArchitectureFunc: func() (nvml.DeviceArchitecture, nvml.Return) { return test.architecture, test.code }}}
+		if got := g.sampled().Part; got != test.want {
+			t.Errorf("%v, %v: %v, want %v", test.architecture, test.code, got, test.want)
+		}
+	}
+}
+
 // After a reading of power that failed, what was drawn meanwhile is not known:
 // the integral starts over, which is a reset of a counter.
 func TestNVMLIntegralAfterGap(t *testing.T) {
 	code, power := nvml.SUCCESS, uint32(100_000)
 	device := &mock.Device{
 		GetTotalEnergyConsumptionFunc: func() (uint64, nvml.Return) { return 0, nvml.ERROR_NOT_SUPPORTED },
-		GetFieldValuesFunc:            func([]nvml.FieldValue) nvml.Return { return nvml.ERROR_FUNCTION_NOT_FOUND },
-		GetPowerUsageFunc:             func() (uint32, nvml.Return) { return power, code },
-		IsMigDeviceHandleFunc:         func() (bool, nvml.Return) { return false, nvml.SUCCESS },
-		GetMigModeFunc:                func() (int, int, nvml.Return) { return nvml.DEVICE_MIG_ENABLE, 0, nvml.SUCCESS },
+		GetArchitectureFunc: func() (nvml.DeviceArchitecture, nvml.Return) {
+			return nvml.DEVICE_ARCH_UNKNOWN, nvml.ERROR_NOT_SUPPORTED
+		},
+		GetFieldValuesFunc:    func([]nvml.FieldValue) nvml.Return { return nvml.ERROR_FUNCTION_NOT_FOUND },
+		GetPowerUsageFunc:     func() (uint32, nvml.Return) { return power, code },
+		IsMigDeviceHandleFunc: func() (bool, nvml.Return) { return false, nvml.SUCCESS },
+		GetMigModeFunc:        func() (int, int, nvml.Return) { return nvml.DEVICE_MIG_ENABLE, 0, nvml.SUCCESS },
 	}
 	shutdowns := 0
 	lib, err := startNVML(&mock.Interface{
