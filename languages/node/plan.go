@@ -14,6 +14,7 @@ import (
 	"cg/instrument"
 	"cg/instrument/syntax"
 	"cg/languages"
+	"cg/pattern"
 )
 
 //go:embed plan.go block.go names.go rewrite.go
@@ -30,8 +31,28 @@ var grammars = []func() *syntax.Grammar{syntax.Lazy(javascript.GetLanguage), syn
 // decode takes the bytes of a file as they are: Node reads UTF-8, and takes no other encoding.
 func decode(source []byte) ([]byte, error) { return source, nil }
 
+// Declarations that the grammars do not know, and at times take for something else. One by using can be one by const to
+// them, which has as many letters. One by await using is another matter: it awaits at the end of its block.
+var (
+	using      = pattern.Later(`((?:^|[\n;{}(])[ \t]*)using([ \t]+[\p{L}_$])`)
+	awaitUsing = pattern.Later(`\bawait[ \t]+using[ \t]+[\p{L}_$][\p{L}\p{N}_$]*[ \t]*(=|of\b)`)
+)
+
 // parse parses a text by the first grammar that places all of it.
 func parse(source []byte) (*syntax.Tree, error) {
+	if at := awaitUsing().FindIndex(source); at != nil {
+		return nil, fmt.Errorf("%w: the grammar does not know await using, at line %d", instrument.ErrSyntax,
+			1+bytes.Count(source[:at[0]], []byte("\n")))
+	}
+	if using().Match(source) {
+		if t, err := parseAsItIs(using().ReplaceAll(source, []byte("${1}const$2"))); err == nil {
+			return t, nil
+		}
+	}
+	return parseAsItIs(source)
+}
+
+func parseAsItIs(source []byte) (*syntax.Tree, error) {
 	var first error
 	for _, grammar := range grammars {
 		t, err := grammar().Parse(source, syntax.Deadline)
