@@ -21,7 +21,7 @@ func TestMavenCompilesPackages(t *testing.T) {
 	if out, err := exec.Command(filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"), "sdk", "java", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, part := range []string{"", "jmh", "junit"} {
+	for _, part := range []string{"", "jmh", "junit", "opentelemetry"} {
 		var pom struct {
 			Source  string `xml:"properties>maven.compiler.source"`
 			Target  string `xml:"properties>maven.compiler.target"`

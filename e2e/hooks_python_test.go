@@ -247,17 +247,7 @@ func TestSpansOfPythonHaveJoules(t *testing.T) {
 	t.Parallel()
 	said, _ := inPython(t, hooksPython(t), spansWithJoules)
 	says(t, said, "held 1")
-	text, err := os.ReadFile("docs/hooks.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, program, found := strings.Cut(string(text), "## OpenTelemetry\n")
-	_, program, begun := strings.Cut(program, "\n```python\n")
-	program, _, ended := strings.Cut(program, "\n```\n")
-	if !found || !begun || !ended {
-		t.Fatal("docs/hooks.md has no example of spans")
-	}
-	said, _ = inPython(t, hooksPython(t), program+"\n")
+	said, _ = inPython(t, hooksPython(t), exampleBelow(t, "hooks.md", "## OpenTelemetry", "python"))
 	says(t, said, `"name": "search"`, `"codegreen.energy_j": `, `"codegreen.energy_kind": "measured"`)
 }
 

@@ -103,6 +103,7 @@ func TestPackagesHaveTheVersion(t *testing.T) {
 		"java/sdk/pom.xml":                              "<version>" + Cg + "</version>",
 		"java/sdk/jmh/pom.xml":                          "<version>" + Cg + "</version>",
 		"java/sdk/junit/pom.xml":                        "<version>" + Cg + "</version>",
+		"java/sdk/opentelemetry/pom.xml":                "<version>" + Cg + "</version>",
 		"java/sdk/src/main/java/codegreen/Session.java": `String VERSION = "` + Cg + `"`,
 		"python/sdk/codegreen/__init__.py":              `__version__ = "` + Cg + `"`,
 		"node/sdk/package.json":                         `"version": "` + Cg + `"`,

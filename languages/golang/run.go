@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -342,8 +343,8 @@ func planTarget(t languages.Target, _ []string, o instrument.Options) (languages
 	}, nil
 }
 
-// sdkFiles is a module. Its go.mod has another name here: what is below a go.mod
-// is not embedded.
+// sdkFiles is a module, with one inside for OpenTelemetry. Their go.mod have another name here: what is below a
+// go.mod is not embedded.
 func sdkFiles() (map[string][]byte, error) {
 	all, err := runtimes.Folder("golang/_sdk")
 	if err != nil {
@@ -351,9 +352,10 @@ func sdkFiles() (map[string][]byte, error) {
 	}
 	files := map[string][]byte{}
 	for name, content := range all {
+		dir, base := path.Split(name)
 		switch {
-		case name == "module.txt":
-			files["go.mod"] = content
+		case base == "module.txt":
+			files[dir+"go.mod"] = content
 		case name != "of_program.go" && !strings.HasSuffix(name, "_test.go"):
 			files[name] = content
 		}

@@ -136,6 +136,13 @@ func Start(name string, options ...Option) (*Session, error) {
 	return s, nil
 }
 
+// Active is the session of this process, nil while there is none.
+func Active() *Session {
+	activeMu.Lock()
+	defer activeMu.Unlock()
+	return active
+}
+
 // path is where the file goes.
 func (c *config) path(before int) string {
 	path := c.output
@@ -161,9 +168,6 @@ func (c *config) csv(path string) bool {
 
 // Exit closes the session, if one is active, and ends the program.
 func Exit(code int) {
-	activeMu.Lock()
-	s := active
-	activeMu.Unlock()
-	s.Close()
+	Active().Close()
 	os.Exit(code)
 }

@@ -14,6 +14,7 @@ import (
 type Task struct {
 	session *Session
 	parent  *Task
+	group   *Group // nil but for tasks of one
 	name    string
 	depth   int
 	thread  int
@@ -61,12 +62,10 @@ func (s *Session) begin(parent, t *Task) *Task {
 	if t.started == 0 {
 		t.started = monotonic()
 	}
-	around := &s.crowd
 	if parent != nil {
 		t.parent, t.depth, parent.last = parent, parent.depth+1, t
-		around = &parent.inside
 	}
-	around.step(t.started, 1)
+	t.around().step(t.started, 1)
 	s.tasks, s.pending = append(s.tasks, t), append(s.pending, t)
 	return t
 }
@@ -156,16 +155,26 @@ func (t *Task) innermost() *Task {
 
 // close ends it, session.mu being locked.
 func (t *Task) close(now int64) {
-	around := &t.session.crowd
-	if t.parent != nil {
-		around = &t.parent.inside
+	t.ended = t.around().step(max(now, t.started), -1)
+}
+
+// around is what counts the tasks that share with it.
+func (t *Task) around() interface{ step(at int64, by int) int64 } {
+	switch {
+	case t.group != nil:
+		return t.group
+	case t.parent != nil:
+		return &t.parent.inside
 	}
-	t.ended = around.step(max(now, t.started), -1)
+	return &t.session.crowd
 }
 
 // crowds are those that the task shares with, from itself to the session.
 func (t *Task) crowds() []*crowd {
 	all := []*crowd{&t.session.crowd}
+	if t.group != nil {
+		return all
+	}
 	for o := t.parent; o != nil; o = o.parent {
 		all = append(all, &o.inside)
 	}

@@ -148,12 +148,12 @@ public final class Session implements AutoCloseable {
     private final Set<String> saidUnknown = new HashSet<>(); // slugs
 
     /** Of the tasks. */
-    private final ReentrantLock lock = new ReentrantLock();
-    private final List<Task> tasks = new ArrayList<>();
-    private List<Task> pending = new ArrayList<>(); // whose energy is not computed
-    private final Shares shares = new Shares();
+    final ReentrantLock lock = new ReentrantLock();
+    final List<Task> tasks = new ArrayList<>();
+    final List<Task> pending = new ArrayList<>(); // whose energy is not computed
+    final Shares shares = new Shares();
     private volatile Stack first; // of the thread that had the first task
-    private volatile boolean over;
+    volatile boolean over;
     private final Words words = new Words();
 
     /** A session with all settings at their default. */

@@ -32,11 +32,16 @@ public final class Task implements AutoCloseable {
     Energy energy; // null where it is not known
 
     Task(Session session, Stack stack, String name) {
+        this(session, stack, name, stack.top());
+    }
+
+    /** A task inside a parent, which may be null; the stack is what shares. */
+    Task(Session session, Stack stack, String name, Task parent) {
         this.session = session;
         this.stack = stack;
         this.name = name;
-        parent = stack.top();
-        depth = stack.tasks.size();
+        this.parent = parent;
+        depth = parent == null ? 0 : parent.depth + 1;
     }
 
     /**
