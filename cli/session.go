@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"math"
 	"os/signal"
 	"strconv"
@@ -178,7 +177,7 @@ func (t *conversation) hear(gone int) (stopped bool) {
 
 // take takes a message: "begin NUMBER PARENT THREAD NS NAME", "end NUMBER NS", "name NUMBER NAME" before that,
 // "count NUMBER BITS UNIT" with the bits of a double, or "energy NUMBER", which is answered with
-// "energy UJ LO HI PROGRAM", where -1 stands for what is not known.
+// "energy UJ LO HI PROGRAM LO HI KIND", where -1 stands for what is not known.
 func (t *conversation) take(message string) {
 	words := strings.SplitN(message, " ", 6)
 	var of [5]int64
@@ -198,10 +197,6 @@ func (t *conversation) take(message string) {
 	case words[0] == "count" && len(words) == 4:
 		task.Count(math.Float64frombits(uint64(of[2])), words[3]) // the program refuses what is no count
 	case words[0] == "energy":
-		text := "energy -1 -1 -1 -1"
-		if total, lo, hi, program, ok := task.Energy(); ok {
-			text = fmt.Sprintf("energy %d %d %d %d", total, lo, hi, program)
-		}
-		t.line.answer(text)
+		t.line.answer("energy " + task.Told())
 	}
 }

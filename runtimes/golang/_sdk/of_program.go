@@ -48,18 +48,17 @@ func (t *Task) Rename(name string) {
 // EndAt ends the task at a time.
 func (t *Task) EndAt(at int64) error { return t.end(at) }
 
-// Energy is that of the task in uJ with its bounds, and the program's part, -1 where that is not known; ok is
-// false where nothing is known.
-func (t *Task) Energy() (total, lo, hi, program int64, ok bool) {
-	e := t.computed()
-	if e == nil {
-		return 0, 0, 0, 0, false
+// Told is the task's energy in uJ with its bounds, the program's part with its own, and the kind:
+// "UJ LO HI PROGRAM LO HI KIND". -1 stands for what is not known, also of a nil task.
+func (t *Task) Told() string {
+	of, kind := [6]int64{-1, -1, -1, -1, -1, -1}, "unavailable"
+	if e := t.computed(); e != nil {
+		of, kind = [6]int64{e.total, e.lo, e.hi, -1, -1, -1}, t.EnergyKind()
+		if p := e.program; p != nil {
+			of[3], of[4], of[5] = p.total, p.lo, p.hi
+		}
 	}
-	program = -1
-	if e.program != nil {
-		program = e.program.total
-	}
-	return e.total, e.lo, e.hi, program, true
+	return fmt.Sprintf("%d %d %d %d %d %d %s", of[0], of[1], of[2], of[3], of[4], of[5], kind)
 }
 
 // Died notes that the program ended, or was killed, with the session open.

@@ -9,6 +9,7 @@ const path = require('node:path');
 const { isPromise } = require('node:util').types;
 const { isMainThread, threadId } = require('node:worker_threads');
 const { Connection, findCg, READY_MS, STOP_MS, EXIT_MS } = require('./connection.cjs');
+const { budgets } = require('./budget.cjs');
 const servers = require('./servers.cjs');
 
 const running = new AsyncLocalStorage(); // the task that a chain of calls belongs to
@@ -117,9 +118,11 @@ class Task {
   async energy() {
     if (this.#open) throw new Error(`codegreen: task ${JSON.stringify(this.name)} is open: end it first`);
     const answer = this.#session && (await this.#session.ask(`energy ${this.#number}`));
-    const joules = (answer || '').split(' ').slice(1).map((uj) => (uj === '-1' ? NaN : Number(uj) / 1e6));
-    const [energyJ = NaN, loJ = NaN, hiJ = NaN, programJ = NaN] = joules;
-    return { energyJ, loJ, hiJ, programJ };
+    const words = (answer || '').split(' ').slice(1);
+    const [energyJ = NaN, loJ = NaN, hiJ = NaN, programJ = NaN, programLoJ = NaN, programHiJ = NaN] = words
+      .slice(0, 6)
+      .map((uj) => (uj === '-1' ? NaN : Number(uj) / 1e6));
+    return { energyJ, loJ, hiJ, programJ, programLoJ, programHiJ, kind: words[6] || 'unavailable' };
   }
 
   [Symbol.dispose ?? Symbol.for('Symbol.dispose')]() {
@@ -279,7 +282,7 @@ class Session {
     if (!connection) return undefined;
     connection.close();
     if (answer === undefined) say('cg is gone, or does not answer; it did not say that it wrote ' + this.#file);
-    if (answer !== 'closed' || !this.#file || path.extname(this.#file) === '.csv' || format(this.#options) === 'csv') return undefined;
+    if (answer !== 'closed' || !this.#file || path.extname(this.#file) === '.csv' || ['csv', 'none'].includes(format(this.#options))) return undefined;
     try {
       return JSON.parse(fs.readFileSync(this.#file, 'utf8'));
     } catch (e) {
@@ -373,7 +376,14 @@ const context = {
   run: (task, f, ...args) => running.run(task, f, ...args),
 };
 
+/** The session that is active, or one of a test's own, and what ends that. */
+function sessionOfTest() {
+  if (active) return [active, () => {}];
+  const own = Session.start('node:test', { saveToFile: false });
+  return [own, () => own.stop()];
+}
+
 module.exports = {
-  Session, task, current, count,
+  Session, task, current, count, budget: budgets(sessionOfTest),
   express: () => servers.express(context), fastify: servers.fastify(context),
 };

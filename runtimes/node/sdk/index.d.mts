@@ -27,6 +27,9 @@ export interface Energy {
   hiJ: number;
   /** The program's part of it, known under cg run and cg measure. */
   programJ: number;
+  programLoJ: number;
+  programHiJ: number;
+  kind: 'measured' | 'derived' | 'estimated' | 'unavailable';
 }
 
 export interface Task {
@@ -88,6 +91,13 @@ export function task<F extends AnyFunction>(value: F, context: object): F;
 export function current(): Task | undefined;
 /** Counts units of work in the current task. */
 export function count(n: number | bigint, unit?: string): void;
+
+/**
+ * A test's function that fails where f surely uses more energy than the budget, such as '2 J' (cg's docs/budgets.md):
+ * test('search', budget('2 J', () => search())). f runs up to five times, or as often as runs says, 1 to 10.
+ */
+export function budget<T>(text: string, f: (t: T) => unknown): (t: T) => Promise<void>;
+export function budget<T>(text: string, options: { runs?: number }, f: (t: T) => unknown): (t: T) => Promise<void>;
 
 /** Middleware of Express: each request is a task with the name of its route. */
 export function express(): (request: any, response: any, next: (error?: any) => void) => void;

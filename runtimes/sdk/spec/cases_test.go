@@ -226,3 +226,28 @@ func readByCg(t *testing.T, written string) {
 		}
 	}
 }
+
+// The package for Node, whose sessions cg measures itself, has the rule of budgets.
+func TestNode(t *testing.T) {
+	if _, err := exec.LookPath("node"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("no node: apt-get install nodejs")
+		}
+		t.Skip("no node")
+	}
+	cmd := exec.Command("node", "testdata/node/budgets.cjs", folderOf(t, "../../node/sdk"), folderOf(t, "cases"))
+	out, err := cmd.CombinedOutput()
+	want := slices.DeleteFunc(tables(t), func(s string) bool { return !strings.HasPrefix(s, "budgets.json: ") })
+	if err != nil || !slices.Equal(strings.Split(strings.TrimSpace(string(out)), "\n"), want) {
+		t.Errorf("%v\n%s, want %q", err, out, want)
+	}
+}
+
+func folderOf(t *testing.T, path string) string {
+	t.Helper()
+	whole, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return whole
+}

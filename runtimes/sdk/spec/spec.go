@@ -12,7 +12,7 @@
 //	powercap.json    zones, dies and units of powercap (nemb/sensor/powercap)
 //	unwrap.json      counters that wrap (nemb/counter)
 //	counts.json      units of work that a task counts, written by hand
-//	budgets.json     budgets of tests, and what runs tell of them, written by hand (Python)
+//	budgets.json     budgets of tests, and what runs tell of them, written by hand (Node, too)
 //	cells.json       texts in a CSV, written by hand
 //	neighbours.json  the list of processes with a session, written by hand
 //	fields.json      the fields of a session's file (docs/session.schema.json)

@@ -1,5 +1,5 @@
 // Command generate writes the constants of runtimes/sdk/spec/constants.txt as
-// Go, Python and Java: for cg itself (package spec), and into each package for
+// Go, Python, Java and JavaScript: for cg itself (package spec), and into each package for
 // sessions, which stands alone. It refuses a line that is no name and value.
 package main
 
@@ -10,6 +10,7 @@ import (
 	"go/format"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -58,6 +59,7 @@ func generated(sdk string) (map[string][]byte, error) {
 		filepath.Join(sdk, "../python/sdk/codegreen/_spec.py"):              python(all),
 		filepath.Join(sdk, "../java/sdk/src/main/java/codegreen/Spec.java"): java(all),
 		filepath.Join(sdk, "../golang/_sdk/spec.go"):                        golang("codegreen", false, all),
+		filepath.Join(sdk, "../node/sdk/spec.cjs"):                          node(ofBudgets(all)),
 		filepath.Join(sdk, "spec/constants.go"):                             golang("spec", true, ofCg(all)),
 	}
 	for path, text := range files {
@@ -116,6 +118,11 @@ func ofCg(all []constant) (some []constant) {
 	return some
 }
 
+// ofBudgets are those that the package for Node needs: cg itself measures its sessions.
+func ofBudgets(all []constant) []constant {
+	return slices.DeleteFunc(slices.Clone(all), func(c constant) bool { return !strings.HasPrefix(c.name, "budget_") })
+}
+
 const header = "Code generated from runtimes/sdk/spec/constants.txt of cg by go generate. DO NOT EDIT."
 
 // words are the parts of a name.
@@ -156,7 +163,7 @@ func quoted(v any) string {
 // isFraction tells whether a number is one by its form, as 2.0 is.
 func isFraction(n json.Number) bool { return strings.ContainsAny(n.String(), ".eE") }
 
-// literal is a value that is no list: JSON's form is that of all three languages.
+// literal is a value that is no list: JSON's form is that of all languages.
 func literal(v any) string {
 	if s, is := v.(string); is {
 		return quoted(s)
@@ -234,6 +241,28 @@ func python(all []constant) []byte {
 		}
 		fmt.Fprintf(&b, "%s = %s\n", strings.ToUpper(c.name), value)
 	}
+	return b.Bytes()
+}
+
+func node(all []constant) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "// This file has no checkpoints of cg's.\n// %s\n'use strict';\n", header)
+	var names []string
+	for _, c := range all {
+		if c.comment != nil {
+			b.WriteString("\n")
+		}
+		for _, line := range c.comment {
+			b.WriteString(strings.TrimSpace("// "+line) + "\n")
+		}
+		value := literal(c.value)
+		if v, is := c.value.([]any); is {
+			value = list("[", v, "]", "")
+		}
+		names = append(names, strings.ToUpper(c.name))
+		fmt.Fprintf(&b, "const %s = %s;\n", strings.ToUpper(c.name), value)
+	}
+	fmt.Fprintf(&b, "\nmodule.exports = {\n  %s,\n};\n", strings.Join(names, ",\n  "))
 	return b.Bytes()
 }
 

@@ -13,8 +13,8 @@ func TestGeneratedFilesAreFresh(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(files) != 4 {
-		t.Errorf("%d files, want those of cg, Python, Java and Go", len(files))
+	if len(files) != 5 {
+		t.Errorf("%d files, want those of cg, Python, Java, Go and Node", len(files))
 	}
 	for path, want := range files {
 		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
