@@ -411,6 +411,36 @@ func TestToolsAreNotLeft(t *testing.T) {
 	wait(pid) // it fell to this process, which is a subreaper
 }
 
+// What a tool has started is none either, also in a session of its own and when the tool has ended: it falls to cg, too.
+func TestWhatToolsLeaveIsNotLeft(t *testing.T) {
+	dir := t.TempDir()
+	end, number := filepath.Join(dir, "end"), filepath.Join(dir, "number")
+	c, err := Start(Cmd{Args: []string{"sh", "-c", "while [ ! -e " + end + " ]; do sleep 0.01; done"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tool.Run(exec.Command("/bin/sh", "-c", `setsid sh -c 'echo $$ >`+number+`.new; mv `+number+`.new `+number+`; exec sleep 600' >/dev/null 2>&1 &
+		while [ ! -e `+number+` ]; do sleep 0.01; done`)); err != nil {
+		t.Error(err)
+	}
+	text, err := os.ReadFile(number)
+	pid, wrong := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || wrong != nil {
+		t.Fatal(err, wrong)
+	}
+	if p, ok := stat(pid); !ok || p.ppid != os.Getpid() || p.pgrp != pid {
+		t.Errorf("it did not leave, or fell to another: %+v", p)
+	}
+	if err := os.WriteFile(end, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := c.Wait(); r.Status != 0 || r.Left != nil {
+		t.Errorf("%+v: what the tool left is %d", r, pid)
+	}
+	unix.Kill(pid, unix.SIGKILL)
+	wait(pid)
+}
+
 func TestLeftHoldingOutput(t *testing.T) {
 	for _, c := range []struct {
 		mode PtyMode

@@ -116,7 +116,8 @@ func childless() bool {
 
 // tree returns the program's processes: root, its descendants, and those descendants whose parent ended, which fell
 // to us because we are a subreaper. A child of ours is taken for such an orphan when it began no earlier than root,
-// is in another process group than ours, and is neither a stranger nor a tool that cg runs for itself.
+// is in another process group than ours, and is neither a stranger nor a tool that cg runs for itself, nor what such a
+// tool left behind.
 func tree(root identity) []process {
 	if childless() {
 		return nil
@@ -136,7 +137,7 @@ func tree(root identity) []process {
 	strangers.Lock()
 	for _, p := range all {
 		orphan := p.ppid == self && p.start >= root.start && p.pgrp != group && !strangers.set[p.identity()] &&
-			!tools[p.pid]
+			!tools[p.pid] && !tool.Begot(p.pid)
 		if p.identity() == root || orphan {
 			found = append(found, p)
 		}

@@ -56,6 +56,13 @@ type Begun interface {
 	Begin()
 }
 
+// Stepped is a sensor whose steps are known when it has been read: Steps are those of its domains, in their order, so
+// far. They take the place of those of Domains.
+type Stepped interface {
+	Sensor
+	Steps() []Energy
+}
+
 // Modelled is a sensor of one domain whose energy is computed and not read: it
 // follows from the time and from how busy the processors were.
 type Modelled interface {

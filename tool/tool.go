@@ -10,8 +10,12 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"os"
 	"os/exec"
 	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -28,6 +32,16 @@ exec 3<&0
 exec 3<&-
 wait $!`
 
+// mark stands in the environment of each tool, with the process id of the cg that runs it.
+const mark = "_CG_TOOL="
+
+// Begot reports whether a process is one that a tool of this cg has started, also where that left the tool's process
+// group and its parent has ended. One that empties its environment is not known.
+func Begot(pid int) bool {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ") // proc_pid_environ(5): as it was started
+	return err == nil && slices.Contains(strings.Split(string(text), "\x00"), mark+strconv.Itoa(os.Getpid()))
+}
+
 // shell is where POSIX systems have one.
 const shell = "/bin/sh"
 
@@ -42,6 +56,7 @@ func Run(cmd *exec.Cmd) error {
 	}
 	path := cmd.Path
 	cmd.Path, cmd.Args = shell, append([]string{"sh", "-c", guard, "cg", path}, cmd.Args[1:]...)
+	cmd.Env = append(cmd.Environ(), mark+strconv.Itoa(os.Getpid()))
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}

@@ -79,6 +79,7 @@ type Sampler struct {
 	slow     []*slowSensor
 	models   []modelDomain
 	bounded  []boundedDomains
+	stepped  []steppedDomains
 	account  *account.Account // Config.Program, or a private one for the models
 	private  bool
 	usage    curve
@@ -100,6 +101,12 @@ type Sampler struct {
 	ring     *ring         // of Share
 	drained  chan struct{} // closed to end the drain
 	drain    sync.WaitGroup
+}
+
+// steppedDomains are the domains of a sensor from one on, as boundedDomains are.
+type steppedDomains struct {
+	at     int
+	sensor nemb.Stepped
 }
 
 // boundedDomains are the domains of a sensor from one on.
@@ -204,6 +211,9 @@ func (s *Sampler) add(sensor nemb.Sensor) {
 	if b, is := sensor.(nemb.Begun); is {
 		b.Begin()
 	}
+	if of, is := sensor.(nemb.Stepped); is {
+		s.stepped = append(s.stepped, steppedDomains{at, of})
+	}
 	switch sensor := sensor.(type) {
 	case nemb.Counting:
 		first := len(s.counters)
@@ -269,6 +279,11 @@ func (s *Sampler) keepDraining() {
 // largest that was seen.
 func (s *Sampler) Domains() []nemb.Domain {
 	domains := slices.Clone(s.domains)
+	for _, of := range s.stepped {
+		for i, step := range of.sensor.Steps() {
+			domains[of.at+i].Step = step
+		}
+	}
 	for i, f := range s.Faults() {
 		d := &domains[i]
 		if f.Any() && d.Method == nemb.Measured {

@@ -82,7 +82,7 @@ func open(root nemb.Root, m nemb.Meter) (nemb.Sensor, error) {
 	if l, is := watched.display.(interface{ wait(time.Duration) }); is {
 		l.wait(min(firstWithin, fresh(m.Period)))
 	}
-	first, err := watched.read()
+	_, err = watched.read()
 	switch {
 	case patience.Hangs(err) && fresh(m.Period) > firstWithin:
 		// It tells seldom: the energy is not known up to its first reading.
@@ -94,7 +94,7 @@ func open(root nemb.Root, m nemb.Meter) (nemb.Sensor, error) {
 		return nil, sensor.Fixable(err)
 	}
 	if m.Energy {
-		return newCounting(watched, m, first), nil
+		return newCounting(watched, m), nil
 	}
 	return newPowered(watched, m), nil
 }
@@ -143,6 +143,7 @@ type watch struct {
 	counted int
 	sum     float64
 	shown   float64
+	steps   steps
 }
 
 // read reads the meter, and not more often than once in its period: in between it shows what it showed.
@@ -165,6 +166,7 @@ func (w *watch) ask() (reading, error) {
 	case err == nil:
 		w.good++
 		w.counted, w.sum, w.shown = w.counted+1, w.sum+r.value, r.value
+		w.steps.add(r)
 	case !errors.Is(err, fs.ErrClosed):
 		w.failed++
 		w.why = err
@@ -239,21 +241,34 @@ type counting struct {
 	watch   *watch
 	domains []nemb.Domain
 	every   time.Duration
+	unit    float64 // joules of one
+	amount  float64 // joules by which a reading may be off, beside the part
 	desk    patience.Desk
 }
 
-// newCounting makes the sensor of a meter. first is its first reading, by which its steps are known.
-func newCounting(w *watch, m nemb.Meter, first reading) *counting {
-	d := w.domain
-	d.Method = nemb.Measured
-	if first.step == 0 { // it has shown nothing yet
-		first.step = m.Factor
-	}
-	d.Step = nemb.Energy(1e6 * (first.step + 2*m.ErrorAmount))
-	return &counting{watch: w, domains: []nemb.Domain{d}, every: m.Period}
+// newCounting makes the sensor of a meter.
+func newCounting(w *watch, m nemb.Meter) *counting {
+	w.domain.Method = nemb.Measured
+	s := &counting{watch: w, domains: []nemb.Domain{w.domain}, every: m.Period, unit: m.Factor, amount: m.ErrorAmount}
+	s.domains[0].Step = s.Steps()[0]
+	return s
 }
 
 func (s *counting) Domains() []nemb.Domain { return slices.Clone(s.domains) }
+
+// Steps is the step of what the meter has shown so far: the places of its text, and twice what it may be off.
+func (s *counting) Steps() []nemb.Energy {
+	if len(s.domains) == 0 { // another source knows it
+		return nil
+	}
+	s.watch.mu.Lock()
+	defer s.watch.mu.Unlock()
+	step := s.watch.steps.finest
+	if step == 0 { // it has shown nothing yet
+		step = s.unit
+	}
+	return []nemb.Energy{nemb.Energy(1e6 * (step + 2*s.amount))}
+}
 
 func (s *counting) Every() time.Duration { return s.every }
 

@@ -294,6 +294,49 @@ func TestSensors(t *testing.T) {
 	}
 }
 
+// The step of an energy is that of all its texts, and not of the first one.
+func TestSteps(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "count")
+	show := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		unit  string
+		texts []string
+		want  []nemb.Energy
+	}{
+		// zeros at the end are left out, so the first text is coarser than the meter is
+		{"J", []string{"12", "12.25", "12.5", "13"}, []nemb.Energy{1e6, 1e4, 1e4, 1e4}},
+		// six digits, whatever it has counted
+		{"J", []string{"9.99999", "10.0001", "99.9999", "100.000"}, []nemb.Energy{10, 100, 100, 1000}},
+		{"kJ", []string{"1.5", "1.75"}, []nemb.Energy{100e6, 10e6}},
+		{"J", []string{"1.5e2", "1.525e2"}, []nemb.Energy{10e6, 100e3}},
+	} {
+		show(test.texts[0])
+		s, err := open(nemb.Root{Dir: t.TempDir()}, meterOf(t, "wall,unit="+test.unit+",error=1%,exec:cat "+path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []nemb.Energy
+		for _, text := range test.texts {
+			show(text)
+			if err := s.Read(make([]nemb.Energy, 1)); err != nil {
+				t.Error(err)
+			}
+			got = append(got, s.(nemb.Stepped).Steps()[0])
+		}
+		if !slices.Equal(got, test.want) || s.Domains()[0].Step != test.want[0] {
+			t.Errorf("%q: steps %v, want %v", test.texts, got, test.want)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func watchOf(s nemb.Sensor) *watch {
 	if p, is := s.(*powered); is {
 		return p.watch

@@ -19,6 +19,7 @@ import (
 type reading struct {
 	value float64 // watts or joules
 	step  float64 // the last place of its text
+	whole int     // digits in front of its point
 }
 
 // display is what a meter shows, however that is had.
@@ -69,7 +70,30 @@ func (f figure) of(text []byte) (reading, error) {
 	if err != nil || !(v >= 0 && v <= most) {
 		return reading{}, fmt.Errorf("it shows %.60q: want a number in %s", number, f.meter.Unit)
 	}
-	return reading{v, lastPlace(number) * f.meter.Factor}, nil
+	return reading{v, lastPlace(number) * f.meter.Factor, wholeDigits(number)}, nil
+}
+
+// steps are the last places of a meter's texts. One that leaves zeros at the end out shows a finer place in some texts
+// than in others, and one that shows a fixed number of digits shows a coarser place the more it has counted. So its
+// step is the finest place of the texts that have as many digits in front of the point as the last one.
+type steps struct {
+	whole  int
+	finest float64 // 0 before the first text
+}
+
+func (s *steps) add(r reading) {
+	if s.finest == 0 || r.whole != s.whole {
+		s.whole, s.finest = r.whole, r.step
+	}
+	s.finest = min(s.finest, r.step)
+}
+
+// wholeDigits is how many digits a number has in front of its point, written without an exponent.
+func wholeDigits(number string) int {
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(number), "e")
+	power, _ := strconv.Atoi(exponent)
+	digits, _, _ := strings.Cut(strings.TrimLeft(mantissa, "+0"), ".")
+	return max(0, len(digits)+power)
 }
 
 // lastPlace is what the last digit of a number stands for: 0.01 in 12.34.
