@@ -110,3 +110,43 @@ func TestPytestBudgets(t *testing.T) {
 		t.Error("a test with a wrong budget ran")
 	}
 }
+
+// Under pytest-xdist a worker that is alone judges budgets and writes the report, and several say why they do not.
+func TestPytestBudgetsOfWorkers(t *testing.T) {
+	t.Parallel()
+	interpreter, env, dir := hooksPython(t), sessionMachine(t), t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "test_budgets.py"), []byte(budgetTests), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pytest := func(args ...string) (string, int) {
+		cmd := exec.Command(interpreter, append([]string{"-m", "pytest", "-p", "no:cacheprovider", "-p", "codegreen.pytest_plugin", "test_budgets.py"}, args...)...)
+		cmd.Dir, cmd.Env = dir, env
+		out, _ := cmd.CombinedOutput()
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	out, status := pytest("-n", "1", "--energy-report", "energy.json", "--junitxml", "junit.xml")
+	xml, err := os.ReadFile(filepath.Join(dir, "junit.xml"))
+	if err != nil || status != 1 {
+		t.Fatalf("%v, status %d\n%s", err, status, out)
+	}
+	says(t, out, "WITHIN test_budgets.py::test_within: ", "EXCEEDED test_budgets.py::test_above: ", "mean of 3 runs; the budget is 1 mJ",
+		"energy of each test: energy.json")
+	says(t, string(xml), `name="energy_verdict" value="within"`, `name="energy_verdict" value="exceeded"`, `name="energy_runs" value="3"`)
+	report, err := exec.Command(filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"), "report", filepath.Join(dir, "energy.json")).CombinedOutput()
+	if err != nil || strings.Count(string(report), "\ntest_budgets.py::test_repeated ") != 3 {
+		t.Errorf("%v: the report has not each run:\n%s", err, report)
+	}
+	out, status = pytest("-n", "2", "-k", "within or above")
+	says(t, out, "NOT KNOWN test_budgets.py::test_within: it ran beside other tests (pytest-xdist), whose energy would be in it",
+		"NOT KNOWN test_budgets.py::test_above: ", "2 passed")
+	if status != 0 {
+		t.Errorf("status %d\n%s", status, out)
+	}
+	if out, status = pytest("-n", "2", "--energy-report", "other.json"); status != 4 || !strings.Contains(out,
+		"--energy-report: 2 workers of pytest-xdist run tests beside each other, which would have each other's energy: use -n 1 or -n 0") {
+		t.Errorf("status %d\n%s", status, out)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "other.json")); err == nil {
+		t.Error("it wrote a report")
+	}
+}

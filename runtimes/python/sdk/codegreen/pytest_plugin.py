@@ -35,7 +35,20 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "energy_budget(text, runs=%d): the test fails where it surely uses more energy, "
                                        "such as \"2 J\"; it runs up to so often" % BUDGET_RUNS)
     _limit(config.getoption("--energy-runs"), "--energy-runs")
+    if config.getoption("--energy-report") and _workers(config) > 1:
+        raise pytest.UsageError("--energy-report: %d workers of pytest-xdist run tests beside each other, which would "
+                                "have each other's energy: use -n 1 or -n 0" % _workers(config))
     config.pluginmanager.register(_Energy(config), "codegreen-energy")
+
+
+def _workers(config):
+    """Processes of pytest-xdist that run the tests, 0 where this one does."""
+    if hasattr(config, "workerinput"):
+        return config.workerinput["workercount"]
+    if getattr(config.option, "dist", "no") == "no":
+        return 0
+    counts = [spec.partition("*")[0] for spec in getattr(config.option, "tx", ())]  # 3*popen
+    return sum(int(n) if n.isdigit() else 1 for n in counts)
 
 
 def _limit(runs, where):
@@ -74,7 +87,9 @@ class _Energy:
         self.session, self.own, self.told = None, False, []
         self.rounds = config.getoption("--benchmark-energy")
         self.benchmarks = []  # (name, words)
-        self.beside = hasattr(config, "workerinput")  # of pytest-xdist
+        workers = _workers(config)
+        self.beside = workers > 1  # tests run at the same time
+        self.elsewhere = workers > 0 and not hasattr(config, "workerinput")  # they run in workers
 
     def budget_of(self, item):
         mark = item.get_closest_marker(MARK)
@@ -192,7 +207,13 @@ class _Energy:
                            ("energy_runs", len(budget.runs))]
         item.user_properties.extend(properties)
         report.user_properties.extend(properties)
-        self.told.append((item.nodeid, budget.verdict, words))
+        report.codegreen_told = [item.nodeid, budget.verdict, words]  # a worker's report goes to who prints it
+        if not self.elsewhere:
+            self.told.append(report.codegreen_told)
+
+    def pytest_runtest_logreport(self, report):
+        if self.elsewhere and hasattr(report, "codegreen_told"):
+            self.told.append(report.codegreen_told)
 
     def pytest_terminal_summary(self, terminalreporter):
         if self.benchmarks:
@@ -203,11 +224,15 @@ class _Energy:
             terminalreporter.section("energy budgets")
         for name, verdict, words in self.told:
             terminalreporter.line("%s %s: %s" % (verdict.upper(), name, words))
+        if self.elsewhere and self.file is not None:
+            terminalreporter.line("energy of each test: %s" % self.file)
         if self.own and self.file is not None:
             terminalreporter.line("energy of each test: %s" % self.session.output_file)
 
     def pytest_sessionfinish(self):
-        if self.file is not None and not self.beside:
+        if self.elsewhere:
+            return
+        if self.file is not None:
             self.measuring()  # a file without tests
         if self.own:
             self.session.stop()
