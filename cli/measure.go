@@ -26,7 +26,6 @@ import (
 	"cg/nemb/account"
 	"cg/nemb/sampler"
 	"cg/report"
-	"cg/report/format"
 	"cg/report/repeated"
 )
 
@@ -259,12 +258,21 @@ func (p program) with(conditions experiment.Conditions, dir string) experiment.I
 	}
 }
 
-// measureOnce makes the one run of cg measure. written tells that its report was begun.
-func measureOnce(c *cli.Context, written *bool) error {
-	o, err := programOf(c)
-	if err != nil {
-		return err
-	}
+// stage is where the one run of cg measure is made.
+type stage struct {
+	ctx        context.Context
+	files      *results
+	machine    *machine
+	conditions experiment.Conditions
+	finish     func(r *experiment.Result) // completes the report before it is written
+	dir        string                     // for the files of a program with checkpoints
+	rank       *rankRun                   // nil for a program that is no rank of a job
+}
+
+// onStage opens what the one run of cg measure needs, calls run, and tidies up. open gives the machine, and what is to
+// be done when it is closed.
+func onStage(c *cli.Context, o options, open func(context.Context) (*machine, func(), error),
+	run func(stage) error) error {
 	rates, err := footprintRates(c)
 	if err != nil {
 		return err
@@ -280,17 +288,8 @@ func measureOnce(c *cli.Context, written *bool) error {
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
 	account.Prepare()
-	folder, leave, err := filesFolder(c)
-	if err != nil {
-		return err
-	}
+	machine, leave, err := open(ctx)
 	defer leave()
-	rank, err := joinRanks(ctx, c, o.interval, folder.Path)
-	if err != nil {
-		return err
-	}
-	defer rank.leave()
-	machine, err := rank.machine(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -298,38 +297,72 @@ func measureOnce(c *cli.Context, written *bool) error {
 	defer prune()
 	conditions, done := runConditions(machine, o.interval)
 	defer done()
-	conditions.Noise, conditions.Share = o.noise, rank.share()
-	x := o.with(conditions, folder.Path)
-	x.Events, x.Started = files.log.begin, files.log.started
+	conditions.Noise = o.noise
+	finish := func(r *experiment.Result) {
+		if c.Bool("keep-source") {
+			r.Run.KeepSources(sourceFile)
+		}
+		r.Run.Account(rates)
+	}
+	return run(stage{ctx: ctx, files: files, machine: machine, conditions: conditions, finish: finish})
+}
+
+// measureOnce makes the one run of cg measure. written tells that its report was begun.
+func measureOnce(c *cli.Context, written *bool) error {
+	o, err := programOf(c)
+	if err != nil {
+		return err
+	}
+	var dir string
+	var rank *rankRun
+	open := func(ctx context.Context) (m *machine, leave func(), err error) {
+		folder, remove, err := filesFolder(c)
+		if err != nil {
+			return nil, func() {}, err
+		}
+		dir = folder.Path
+		if rank, err = joinRanks(ctx, c, o.interval, dir); err != nil {
+			return nil, remove, err
+		}
+		m, err = rank.machine(ctx, c)
+		return m, func() { rank.leave(); remove() }, err
+	}
+	return onStage(c, o.options, open, func(s stage) error {
+		s.dir, s.rank, s.conditions.Share = dir, rank, rank.share()
+		return measureProgram(c, o, s, written)
+	})
+}
+
+// measureProgram makes the run of a program with checkpoints, which may be a rank of a job.
+func measureProgram(c *cli.Context, o program, s stage, written *bool) error {
+	x := o.with(s.conditions, s.dir)
+	x.Events, x.Started = s.files.log.begin, s.files.log.started
 	progress := newProgress()
 	x.Preparing = func() func() {
 		progress.say("preparing the program: checkpoints and build")
 		return progress.end
 	}
-	if o.baseline > 0 && rank == nil { // else its node's measurer does
+	if o.baseline > 0 && s.rank == nil { // else its node's measurer does
 		x.MeasureIdle = func() (*measure.Baseline, bool, error) {
 			progress.say("measuring the idle machine for %v", o.baseline)
 			defer progress.end()
-			return machine.idle(ctx, o.interval, o.baseline)
+			return s.machine.idle(s.ctx, o.interval, o.baseline)
 		}
 	}
-	r, err := x.Run(ctx)
+	r, err := x.Run(s.ctx)
 	if err != nil {
-		return notStarted(ctx, err)
+		return notStarted(s.ctx, err)
 	}
 	defer r.Close()
 	if c.Bool("timeseries") {
 		r.Run.TaskSamples()
 	}
-	if c.Bool("keep-source") {
-		r.Run.KeepSources(sourceFile)
-	}
 	perCall := addPerCall(r.Run, c.StringSlice("per"))
-	r.Run.Account(rates)
+	s.finish(r)
 	*written = true
-	write := func() error { return files.write(r, c.Bool("verbose")) }
-	if rank != nil {
-		write = func() error { return rank.write(ctx, r) }
+	write := func() error { return s.files.write(r, c.Bool("verbose")) }
+	if s.rank != nil {
+		write = func() error { return s.rank.write(s.ctx, r) }
 	}
 	if err := write(); err != nil || perCall == nil {
 		if perCall != nil {
@@ -372,62 +405,6 @@ func notStarted(ctx context.Context, err error) error {
 			interrupted(ctx)}
 	}
 	return refused(err)
-}
-
-// results are the files to which a measured run is written.
-type results struct {
-	out     *output
-	plot    *output
-	picture format.Format
-	log     *eventLog
-}
-
-// openResults opens the files that flags name, all or none.
-func openResults(c *cli.Context) (*results, error) {
-	out, err := openOutput(c)
-	if err != nil {
-		return nil, err
-	}
-	plot, picture, err := openPlot(c)
-	if err != nil {
-		out.abandon()
-		return nil, err
-	}
-	log, err := openLog(c)
-	if err != nil {
-		out.abandon()
-		plot.abandon()
-		return nil, err
-	}
-	return &results{out, plot, picture, log}, nil
-}
-
-func (r *results) abandon() {
-	r.out.abandon()
-	r.plot.abandon()
-	r.log.abandon()
-}
-
-// write writes a run into its files and returns what cg ends with. A program that
-// still runs is waited for behind that, and how it ended is written, too.
-func (r *results) write(x *experiment.Result, verbose bool) error {
-	outcome := x.Outcome
-	r.log.end(x.Run, outcome)
-	err := r.out.write(x.Run, verbose)
-	if drawn := r.plot.export(r.picture, x.Run); err == nil {
-		err = drawn
-	}
-	if outcome.Running {
-		outcome.Result = outcome.Wait()
-		x.Run.Ended(outcome.Result)
-		if err == nil {
-			err = r.out.again(x.Run)
-		}
-	}
-	if err != nil {
-		return fail(statusSelf, "%w; the program's own status was %d", err, outcome.Result.Status)
-	}
-	return endedAs(outcome.Result)
 }
 
 // spool gives standard input as a file that can be read again from its start.

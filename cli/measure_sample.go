@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -13,13 +12,11 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/sys/unix"
 
 	"cg/attach"
 	"cg/experiment"
 	"cg/launcher"
 	"cg/measure"
-	"cg/nemb/account"
 )
 
 // sampleFlags are those of programs that are looked at from outside.
@@ -157,51 +154,32 @@ func measureLooked(c *cli.Context, written *bool) error {
 	if err != nil {
 		return err
 	}
-	rates, err := footprintRates(c)
-	if err != nil {
-		return err
+	open := func(ctx context.Context) (*machine, func(), error) {
+		m, err := openMachine(ctx, c)
+		return m, func() {}, err
 	}
-	files, err := openResults(c)
-	if err != nil {
-		return err
-	}
-	defer files.abandon()
-	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
-	defer release()
-	account.Prepare()
-	machine, err := openMachine(ctx, c)
-	if err != nil {
-		return err
-	}
-	defer machine.close()
-	defer prune()
-	conditions, done := runConditions(machine, o.interval)
-	defer done()
-	conditions.Noise = o.noise
-	x.Conditions = conditions
-	if o.baseline > 0 {
-		if x.Baseline, x.BaselineUnused, err = machine.idle(ctx, o.interval, o.baseline); err != nil {
-			return err
+	return onStage(c, o, open, func(s stage) error {
+		x.Conditions = s.conditions
+		if o.baseline > 0 {
+			if x.Baseline, x.BaselineUnused, err = s.machine.idle(s.ctx, o.interval, o.baseline); err != nil {
+				return err
+			}
 		}
-	}
-	if x.PID > 0 {
-		if length > 0 {
+		ctx := s.ctx
+		if length > 0 { // of --pid
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, length)
 			defer cancel()
-		} else {
+		} else if x.PID > 0 {
 			note("measuring process " + strconv.Itoa(x.PID) + " until Ctrl-C, or its end")
 		}
-	}
-	r, err := x.Run(ctx)
-	if err != nil {
-		return notStarted(c.Context, notACommand(err, x.Command.Args))
-	}
-	defer r.Close()
-	if c.Bool("keep-source") {
-		r.Run.KeepSources(sourceFile)
-	}
-	r.Run.Account(rates)
-	*written = true
-	return files.write(r, c.Bool("verbose"))
+		r, err := x.Run(ctx)
+		if err != nil {
+			return notStarted(c.Context, notACommand(err, x.Command.Args))
+		}
+		defer r.Close()
+		s.finish(r)
+		*written = true
+		return s.files.write(r, c.Bool("verbose"))
+	})
 }
