@@ -43,12 +43,15 @@ Runs of different machines, sensors, kinds of figures (measured, estimated),
 granularities or exit statuses are refused. --allow-different compares them
 anyway, and every output says so.
 
+Two reports of BenchmarkDotNet (NAME-report-full.json) are compared by the times of
+their benchmarks; they have no energy.
+
 cg report BASE.json HEAD.json -o page.html shows two runs of cg measure as a page,
 with these verdicts and the call paths of both in one picture.
 
-Exit status: 0; 1 if the sides cannot be compared, no energy of them is known,
-or, with --fail-on-regression, an energy is higher or the program's cannot be
-compared; 2 usage.`,
+Exit status: 0; 1 if the sides cannot be compared, no energy (of BenchmarkDotNet: no
+time) of them is known, or, with --fail-on-regression, an energy is higher or the
+program's cannot be compared; 2 usage.`,
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "base",
 				Usage: "a run of the base, `FILE`, once or several times; then all RUNs are of the head"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -25,8 +26,28 @@ func restrict(cmd *launcher.Cmd, list string) error {
 		return fail(statusUsage, "--cores: %w", err)
 	}
 	// The thread that forks, and ends then: the program inherits what it may run on.
-	cmd.Prefork = func() error { return unix.SchedSetaffinity(0, &set) }
+	cmd.Prefork, cmd.Cores = func() error { return unix.SchedSetaffinity(0, &set) }, listOf(&set)
 	return nil
+}
+
+// listOf is a set of processors as the kernel writes it, such as 0-3,6.
+func listOf(set *unix.CPUSet) string {
+	var parts []string
+	for n := 0; n < 8*int(unsafe.Sizeof(*set)); n++ {
+		first := n
+		if !set.IsSet(n) {
+			continue
+		}
+		for set.IsSet(n + 1) {
+			n++
+		}
+		if part := strconv.Itoa(first); first == n {
+			parts = append(parts, part)
+		} else {
+			parts = append(parts, part+"-"+strconv.Itoa(n))
+		}
+	}
+	return strings.Join(parts, ",")
 }
 
 // processorList reads a list such as 0-3,6, and refuses processors that cg itself may not

@@ -34,7 +34,7 @@ var groups = []struct{ title, flags string }{
 	{"carbon and cost", "carbon cost grid-zone grid-intensity pue embodied price"},
 	{"output", "output json format benchfmt events export-plot export-csv export-markdown export-metrics junit save " +
 		"history verbose save-instrumented output-dir suffix id append freq-write flush jsonl rotate top table value " +
-		"plot slices with-source keep-source advice live open watch records energy rate quiet log-level"},
+		"plot slices with-source keep-source advice lsp live open watch records energy rate quiet log-level"},
 	{"other programs", "serve textfile otlp otlp-listen otlp-history socket socket-group max-labels mqtt " +
 		"mqtt-prefix mqtt-qos mqtt-broker mqtt-port mqtt-username mqtt-password mqtt-topic-prefix"},
 }

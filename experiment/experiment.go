@@ -44,6 +44,7 @@ func (m *Machine) facts(f report.Facts) report.Facts {
 	f.Denied, f.Hung, f.Doubts = m.Found.Denied, m.Found.Hung, m.Found.Doubts()
 	if f.State != nil {
 		f.State.After = condition.Read(m.Root)
+		f.State.After.Cores = f.State.Before.Cores
 	}
 	cpu := m.Root.CPU()
 	_, calibrated, _ := estimate.Calibrated(cpu)
@@ -52,9 +53,11 @@ func (m *Machine) facts(f report.Facts) report.Facts {
 	return f
 }
 
-// before is the state of the machine before a run.
-func (m *Machine) before() *condition.Around {
-	return &condition.Around{Before: condition.Read(m.Root)}
+// before is the state of the machine before a run of a command.
+func (m *Machine) before(command launcher.Cmd) *condition.Around {
+	a := &condition.Around{Before: condition.Read(m.Root)}
+	a.Before.Cores = command.Cores
+	return a
 }
 
 // Conditions are what runs of both kinds have.
@@ -122,7 +125,7 @@ func (p Plain) Run() (*Result, error) {
 	r := &Result{Run: report.Start(string(instrument.Coarse), "", p.Argv, p.Version),
 		close: []func(){func() { account.Close() }}}
 	var err error
-	state := p.Machine.before()
+	state := p.Machine.before(p.Command)
 	r.Outcome, err = measure.Run(measure.Config{
 		Command: p.Command, Sensors: p.Machine.Found.Sensors, Account: account, Interval: p.Interval,
 		Baseline: p.idleBefore(p.Baseline), Remember: p.Machine.Idle.Set, Terminated: p.Terminated, Ending: p.ending(),
@@ -273,7 +276,7 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 			return "", false, err
 		}
 	}
-	state := x.Machine.before()
+	state := x.Machine.before(command)
 	if r.Outcome, err = measure.Run(config); err != nil {
 		return "", false, err
 	}

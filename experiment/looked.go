@@ -30,7 +30,7 @@ type Looked struct {
 func (x Looked) Run(ctx context.Context) (*Result, error) {
 	account := x.open()
 	r := &Result{Run: report.Start(Sampled, "", x.Argv, x.Version), close: []func(){func() { account.Close() }}}
-	state := x.Machine.before()
+	state := x.Machine.before(x.Command)
 	config := measure.Config{
 		Command: x.Command, Sensors: x.Machine.Found.Sensors, Account: account, Interval: x.Interval,
 		Baseline: x.idleBefore(x.Baseline), Remember: x.Machine.Idle.Set, Terminated: x.Terminated, Ending: x.ending(),

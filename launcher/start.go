@@ -46,6 +46,8 @@ type Cmd struct {
 	Timeout time.Duration // 0: none
 	Grace   time.Duration // between SIGTERM and SIGKILL after Timeout; 0: 5 s
 
+	// Cores are the processors on which Prefork keeps the program, for reports; "" for all.
+	Cores string
 	// Prefork is called on the locked OS thread that forks, immediately before it does. Its error is ignored here.
 	Prefork func() error
 	// Group, if set, is the folder of a control group (cgroup v2) in which the program is born. Where the kernel does

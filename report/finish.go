@@ -172,6 +172,7 @@ func (r *Run) Finish(f Facts) {
 	r.MachineState = f.State
 	r.noise(o.Series, f.Interval, f.Noise)
 	r.process(f)
+	r.hours(!o.Attached)
 
 	r.sampler(f)
 	r.faults(o)
@@ -275,7 +276,10 @@ func status(by os.Signal) int {
 }
 
 // Ended notes how a program ended that was still running when the run was finished.
-func (r *Run) Ended(p launcher.Result) { r.ended(p, r.Process.CPUMethod) }
+func (r *Run) Ended(p launcher.Result) {
+	r.ended(p, r.Process.CPUMethod)
+	r.hours(true)
+}
 
 func (r *Run) ended(p launcher.Result, method string) {
 	r.Process = Process{

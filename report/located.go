@@ -60,3 +60,6 @@ func jsonKind(t reflect.Type) string {
 	}
 	return "a number"
 }
+
+// IsPlaced reports whether a function stands in a file.
+func (f Function) IsPlaced() bool { return f.File != "" && f.Line > 0 }

@@ -242,6 +242,7 @@ type Totals struct {
 	Noise                *Noise             `json:"noise,omitempty"`
 	NoiseLimits          *NoiseLimits       `json:"noise_limits,omitempty"`
 	Units                []Unit             `json:"units,omitempty"` // of work that all tasks of a session counted
+	Hours                *Hours             `json:"hours,omitempty"` // nil in files of sessions, and of an older cg
 }
 
 // Function is what one function used. Self is without what it called,
@@ -348,39 +349,6 @@ type Line struct {
 	// Source is how the power of the idle line was found (nemb.IdleMethod), where no model
 	// tells it.
 	Source string `json:"source,omitempty"`
-}
-
-// Process is how the program ended and what it used.
-type Process struct {
-	ExitStatus int     `json:"exit_status"` // what cg exits with
-	ExitCode   *int    `json:"exit_code"`
-	Signal     *string `json:"signal"`
-	TimedOut   bool    `json:"timed_out"`
-	// Running tells that the program had not ended when this was written: it ran before, or cg had been
-	// asked to end, and ExitStatus is 128 and the signal that asked.
-	Running   bool    `json:"running,omitempty"`
-	UserS     float64 `json:"user_s"`
-	SystemS   float64 `json:"system_s"`
-	MaxRSSB   *int64  `json:"max_rss_bytes"`
-	CPUMethod string  `json:"cpu_method"` // how the process tree was followed
-	PIDsLeft  []int   `json:"pids_left"`
-	IO        *IO     `json:"io,omitempty"` // nil where the kernel does not tell
-}
-
-// Sampler is what the measuring itself did.
-type Sampler struct {
-	IntervalMs      float64   `json:"interval_ms"`
-	Mechanism       string    `json:"mechanism"`
-	Samples         int       `json:"samples"`
-	MissedDeadlines int       `json:"missed_deadlines"`
-	Gaps            int       `json:"gaps"`         // windows of more than two intervals, or with a failed reading
-	FailedReads     int       `json:"failed_reads"` // samples in which a reading failed
-	Dropped         int       `json:"dropped"`
-	SlowReads       int       `json:"slow_reads"` // samples that took more than 50 us
-	Realtime        bool      `json:"realtime"`
-	OwnCPUS         float64   `json:"own_cpu_s"`
-	EnergyJ         *Joules   `json:"energy_j"` // the sampler's part of the ledger's line "cg"
-	Counters        []Counter `json:"counters"`
 }
 
 // Counter is what happened to the counter of a domain.

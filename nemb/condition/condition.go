@@ -6,6 +6,7 @@
 package condition
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -42,7 +43,9 @@ type State struct {
 	CPULimit         *float64 `json:"cpu_limit"`
 	MemoryLimitBytes *int64   `json:"memory_limit_bytes"`
 	CPUSet           string   `json:"cpuset"`
-	VirtualMachine   bool     `json:"virtual_machine"`
+	// Cores are the processors on which the program was kept (--cores), "" where it was on any of the CPUSet.
+	Cores          string `json:"cores,omitempty"`
+	VirtualMachine bool   `json:"virtual_machine"`
 	// MemoryAvailableBytes is MemAvailable of /proc/meminfo, Load1m the load of the last minute.
 	MemoryAvailableBytes *int64   `json:"memory_available_bytes"`
 	Load1m               *float64 `json:"load_1m"`
@@ -254,7 +257,8 @@ func Differs(a, b State) (all []string) {
 			}
 		}
 	}
-	differ("the processors of the control group", a.CPUSet, b.CPUSet)
+	differ("the processors that cg may use", a.CPUSet, b.CPUSet)
+	differ("the processors of the program", cmp.Or(a.Cores, "all"), cmp.Or(b.Cores, "all"))
 	if !a.LimitsKnown || !b.LimitsKnown { // what is not known is no difference: two limits may be compared
 		if a.CPULimit == nil || b.CPULimit == nil {
 			a.CPULimit, b.CPULimit = nil, nil

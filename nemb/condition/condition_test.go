@@ -139,7 +139,7 @@ func TestDiffers(t *testing.T) {
 	for _, test := range []struct{ from, to, want string }{
 		{"\nperformance\n", "\npowersave\n", "the governor: performance, powersave and powersave"},
 		{"150000000", "100000000", "the power limit package-0 (0)/long_term: 150 W and 100 W"},
-		{"0-3", "0-1", "the processors of the control group: 0-3 and 0-1"},
+		{"0-3", "0-1", "the processors that cg may use: 0-3 and 0-1"},
 		{"150000 100000", "max 100000", "the limit of processor time: 1.5 processors and none"},
 		{"4294967296", "max", "the limit of memory: 4096 MiB and 8192 MiB"},
 		{": fpu", ": fpu hypervisor", "virtualisation: none and a virtual machine"},

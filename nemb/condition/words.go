@@ -33,6 +33,9 @@ func (a Around) Line() string {
 	for _, name := range slices.Sorted(maps.Keys(a.Before.PowerCapsW)) {
 		add("power limit %s %s", name, watts(a.Before.PowerCapsW[name]))
 	}
+	if a.Before.Cores != "" {
+		add("program on processors %s", a.Before.Cores)
+	}
 	if limit := a.Before.CPULimit; limit != nil {
 		add("at most %s processors", strconv.FormatFloat(*limit, 'g', 6, 64))
 	}

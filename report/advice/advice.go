@@ -12,8 +12,6 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"strconv"
-	"strings"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -239,43 +237,8 @@ func (l *look) background() {
 	}
 }
 
-// processors are how many the program may use, 0 where that is not known: the least of the processors of cg's group or
-// its own, and of the limit of processor time.
-func (l *look) processors() int {
-	if l.MachineState == nil {
-		return 0
-	}
-	n := 0
-	least := func(m int) {
-		if m > 0 && (n == 0 || m < n) {
-			n = m
-		}
-	}
-	least(listed(l.MachineState.Before.CPUSet))
-	if limit := l.MachineState.Before.CPULimit; limit != nil {
-		least(int(math.Ceil(*limit)))
-	}
-	return n
-}
-
-// listed is how many processors a list such as 0-3,6 has.
-func listed(list string) (n int) {
-	for part := range strings.SplitSeq(list, ",") {
-		from, to, is := strings.Cut(strings.TrimSpace(part), "-")
-		a, err := strconv.Atoi(from)
-		if err != nil {
-			continue
-		}
-		b := a
-		if is {
-			if b, err = strconv.Atoi(to); err != nil {
-				continue
-			}
-		}
-		n += max(0, b-a+1)
-	}
-	return n
-}
+// processors are how many the program could use, 0 where that is not known.
+func (l *look) processors() int { return int(math.Ceil(l.Processors())) }
 
 // oneProcessor finds the time in which one processor was busy and the others idled.
 func (l *look) oneProcessor() {

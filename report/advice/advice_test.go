@@ -93,6 +93,11 @@ func TestFindings(t *testing.T) {
 			r.Functions = []report.Function{function("crunch", 8, 8, 0)}
 			return r
 		}},
+		{name: "kept on one", kind: advice.OneProcessor, unheard: true, make: func() *report.Run {
+			r := run(t, func(int) float64 { return 1 })
+			r.MachineState.Before.Cores = "7"
+			return r
+		}},
 		{name: "one of one", kind: advice.OneProcessor, unheard: true, make: func() *report.Run {
 			r := run(t, func(int) float64 { return 1 })
 			r.MachineState.Before.CPUSet = "3"

@@ -84,10 +84,27 @@ func TestResults(t *testing.T) {
 			t.Errorf("%v\n%s", err, same)
 		}
 	}
+	for as, wants := range map[string][]string{
+		"html": {"<h1>Search for the first commit at which ./bench &#39;a b&#39; costs more</h1>", `<p class="lead">the first commit that costs more is 5555555555 change 5</p>`,
+			"<td>9999999999 change 9</td><td>18</td><td>&#43;20.0 %</td>", "<td>bad</td>", `class="changes"`, "skipped: 4444444444: the build failed: status 2"},
+		"markdown": {"is 5555555555 change 5", "| 9999999999 change 9 | 18 | +20.0 % |", "| skip |", "- skipped: 4444444444: the build failed"},
+	} {
+		text := string(reporttest.Write(t, as, search(t, &first, []gate.Revision{commit('6')}, bad, failed, trial('3', statistics.Pass, 0.001)), format.Options{}))
+		for _, want := range append(wants, "6666666666 change 6", "3333333333 change 3") {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no %q in\n%s", as, want, text)
+			}
+		}
+	}
 	evil := search(t, &first, []gate.Revision{}, bad)
 	evil.Trials[0].Subject, evil.Trials[0].Why = "\x1b[31m\nfake", "\x1b[1m"
 	if text := string(reporttest.Write(t, "text", evil, format.Options{Terminal: format.Terminal{Width: 100}})); strings.ContainsAny(text, "\x1b") || strings.Contains(text, "\nfake") {
 		t.Errorf("%q", text)
+	}
+	for _, as := range []string{"html", "markdown"} {
+		if text := string(reporttest.Write(t, as, evil, format.Options{})); strings.ContainsAny(text, "\x1b") || strings.Contains(text, "\nfake") {
+			t.Errorf("%s: %q", as, text)
+		}
 	}
 	for _, text := range []string{`{"bisection": {}, "meta": {"schema_version": "99", "cg_version": "9"}}`, `{"bisection": 3}`} {
 		if r, err := bisection.Read(strings.NewReader(text)); err == nil {

@@ -4,7 +4,6 @@ package compare
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -148,6 +147,12 @@ type Side struct {
 // twice on one, and, unless that is allowed, those whose figures differ for
 // other reasons than the program: another machine, other sensors, another kind of figures.
 func Compare(base, head Side, o Options) (*Result, error) {
+	if benchmarks, err := areBenchmarks(base, head); benchmarks || err != nil {
+		if err != nil {
+			return nil, err
+		}
+		return compareBenchmarks(base, head, o)
+	}
 	sides := [2]*sideRuns{}
 	for i, s := range []Side{base, head} {
 		var err error
@@ -165,14 +170,8 @@ func Compare(base, head Side, o Options) (*Result, error) {
 		Different: differences(sides), Worse: []string{}, Notes: []string{},
 		Totals: []Change{}, Functions: []FunctionChange{}, OnlyInBase: []OneSided{}, OnlyInHead: []OneSided{},
 	}
-	if len(c.Different) > 0 && !o.Allow {
-		var what []string
-		for _, d := range c.Different {
-			what = append(what, d.What+": "+d.Sides())
-		}
-		return nil, errors.New("the sides cannot be compared: they differ in more than the program (" +
-			strings.Join(what, "; ") +
-			"): measure both alike, or --allow-different compares them all the same and says so")
+	if err := c.refused(o); err != nil {
+		return nil, err
 	}
 	c.undivided(sides)
 	c.totals(sides, o.Threshold)
@@ -316,62 +315,6 @@ func (s *sideRuns) described() SideMeta {
 		if r.status != 0 {
 			out.Failed++
 		}
-	}
-	return out
-}
-
-// distinct refuses a run that is there twice.
-func distinct(sides [2]*sideRuns) error {
-	file := map[string]string{} // by the id of a run
-	for _, s := range sides {
-		before := ""
-		for _, r := range s.runs {
-			if r.file == before || r.id == "" { // the runs of one file have its id
-				continue
-			}
-			before = r.file
-			if other, ok := file[r.id]; ok {
-				return fmt.Errorf("%s and %s are the same run (%s): there is nothing to compare", other, r.file, r.id)
-			}
-			file[r.id] = r.file
-		}
-	}
-	return nil
-}
-
-// differences are the properties, but for the program, in which any two runs
-// differ: the first run and the first that is not like it.
-func differences(sides [2]*sideRuns) []Difference {
-	out := []Difference{}
-	all := slices.Concat(sides[0].runs, sides[1].runs)
-	first := all[0]
-	for _, p := range []struct {
-		what string
-		of   func(comparedRun) string
-	}{
-		{"machines", func(r comparedRun) string { return r.meta.Hostname }},
-		{"processors", func(r comparedRun) string { return r.meta.CPUModel }},
-		{"sources of energy", func(r comparedRun) string { return r.source }},
-		{"kinds of figures", func(r comparedRun) string { return string(cmp.Or(r.kind, nemb.Unavailable)) }},
-		{"granularities", func(r comparedRun) string { return r.meta.Granularity }},
-		{"schema versions", func(r comparedRun) string { return r.meta.SchemaVersion }},
-	} {
-		for _, r := range all[1:] {
-			if p.of(r) != p.of(first) {
-				out = append(out, Difference{p.what, p.of(first), p.of(r)})
-				break
-			}
-		}
-	}
-	statuses := func(s *sideRuns) string {
-		seen := map[int]bool{}
-		for _, r := range s.runs {
-			seen[r.status] = true
-		}
-		return strings.Trim(fmt.Sprint(slices.Sorted(maps.Keys(seen))), "[]")
-	}
-	if a, b := statuses(sides[0]), statuses(sides[1]); a != b {
-		out = append(out, Difference{"exit statuses", a, b})
 	}
 	return out
 }
@@ -588,7 +531,7 @@ func (c *Result) Fault() string {
 // Nothing says why no energy at all could be compared, "" where one could.
 func (c *Result) Nothing() string {
 	for _, t := range c.Totals {
-		if t.Unit == "J" && t.Verdict != NotComparable {
+		if (t.Unit == "J" || t.isOfBenchmark()) && t.Verdict != NotComparable {
 			return ""
 		}
 	}

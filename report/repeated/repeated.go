@@ -63,6 +63,8 @@ type Command struct {
 	Functions []Function `json:"functions,omitempty"`
 	// Footprint is what the machine's energy in a run comes to, where that was asked for.
 	Footprint *footprint.Footprint `json:"footprint,omitempty"`
+	// Hours are what all runs took of the machine, also those that warm up.
+	Hours *report.Hours `json:"hours,omitempty"`
 	// Units are what a unit of the command's work takes (cg run --per).
 	Units []Unit `json:"units,omitempty"`
 }
@@ -170,6 +172,7 @@ func (r *Result) AddCounted(i, round int, warmup bool, run *report.Run, counts m
 	m.Counts = counts
 	before := slices.ContainsFunc(c.Measurements, func(m Measurement) bool { return m.EnergyJ != nil })
 	m.Functions = c.costs(run)
+	c.Hours = c.Hours.Plus(run.Totals.Hours)
 	c.Measurements = append(c.Measurements, m)
 	c.Backend.Name = run.Totals.Source
 	switch kind := run.Totals.Kind; {

@@ -1,4 +1,4 @@
-// Package saved reads a document of cg measure or cg run from its file.
+// Package saved reads a document of cg measure or cg run from its file, and what BenchmarkDotNet exports.
 package saved
 
 import (
@@ -10,10 +10,11 @@ import (
 	"cg/report/repeated"
 )
 
-// Document is what a file holds: a run, or repeated runs of commands.
+// Document is what a file holds: a run, repeated runs of commands, or benchmarks of .NET.
 type Document struct {
-	Run      *report.Run
-	Repeated *repeated.Result
+	Run        *report.Run
+	Repeated   *repeated.Result
+	Benchmarks *Benchmarks
 }
 
 // HasFunctions reports whether functions are told: those of a run, or of repeated runs of a
@@ -23,9 +24,13 @@ func (d Document) HasFunctions() bool {
 		func(c repeated.Command) bool { return len(c.Functions) > 0 })
 }
 
-// Read decodes a file of cg measure or cg run and refuses what is neither, or
+// Read decodes a file of cg measure, cg run or BenchmarkDotNet and refuses what is none of them, or
 // is of another schema. The text need not be in memory.
 func Read(f io.ReadSeeker) (Document, error) {
+	if isBenchmarks(f) {
+		b, err := readBenchmarks(f)
+		return Document{Benchmarks: b}, err
+	}
 	if r, err := report.ReadBlocks(f); r != nil || err != nil {
 		return Document{Run: r}, err
 	}

@@ -11,6 +11,8 @@ import (
 	_ "cg/report/format/json"
 	_ "cg/report/format/jsonl"
 	_ "cg/report/format/junit"
+	_ "cg/report/format/locations"
+	_ "cg/report/format/lsp"
 	_ "cg/report/format/markdown"
 	_ "cg/report/format/openmetrics"
 	_ "cg/report/format/parquet"

@@ -27,7 +27,7 @@ func TestFormatOf(t *testing.T) {
 	for file, want := range map[string]string{
 		"a.json": "json", "a.speedscope.json": "speedscope", "a.perfetto.json": "perfetto",
 		"a.firefox.json": "firefox", "a.hespas.json": "hespas", "A.MD": "markdown", "x/run.pb.gz": "pprof",
-		"a.folded": "collapsed", "a.csv": "csv", "a.txt": "text",
+		"a.folded": "collapsed", "a.lsp.json": "lsp", "a.csv": "csv", "a.txt": "text",
 	} {
 		if f, err := format.For(file, (*report.Run)(nil)); err != nil || f.Name != want {
 			t.Errorf("%s: %s, %v", file, f.Name, err)

@@ -22,7 +22,7 @@ import (
 // tables are what CSV can hold.
 var tables = format.Choice{Flag: "table", Usage: "`WHICH` table (of a stream of events: events, too; of a summary " +
 	"of cg monitor: requests, processes, cgroups, targets, domains, ledger)",
-	Values: []string{"functions", "tasks", "ledger", "paths", "samples", "ranks"}}
+	Values: []string{"functions", "tasks", "totals", "ledger", "paths", "samples", "ranks"}}
 
 func init() {
 	format.Register(format.Format{
@@ -82,6 +82,10 @@ func columnsOf(table string, domains []string) []string {
 		return []string{"run", "name", "depth", "energy_j", "energy_lo_j", "energy_hi_j", "energy_kind",
 			"energy_method", "avg_power_w", "duration_s", "started_at", "program_energy_j", "program_energy_lo_j",
 			"program_energy_hi_j"}
+	case "totals":
+		return []string{"run", "program_energy_j", "program_energy_lo_j", "program_energy_hi_j", "energy_j",
+			"energy_lo_j", "energy_hi_j", "energy_kind", "avg_power_w", "wall_duration_s", "core_hours",
+			"reserved_core_hours", "processors", "gpu_hours"}
 	case "ledger":
 		return []string{"run", "name", "energy_j", "share_percent", "energy_kind"}
 	case "paths":
@@ -121,6 +125,14 @@ func rowsOf(r *report.Run, table string, domains []string, row func(fields ...an
 			row(t.Name, t.Depth, t.EnergyJ, t.LoJ, t.HiJ, string(t.Kind), t.Method, t.AvgPowerW, t.DurationS,
 				t.StartedAt, share.ProgramEnergyJ, share.ProgramEnergyLoJ, share.ProgramEnergyHiJ)
 		}
+	case "totals":
+		t := r.Totals
+		h, core := &report.Hours{}, (*float64)(nil)
+		if t.Hours != nil {
+			h, core = t.Hours, &t.Hours.Core
+		}
+		row(t.ProgramEnergyJ, t.ProgramEnergyLoJ, t.ProgramEnergyHiJ, t.EnergyJ, t.LoJ, t.HiJ, string(t.Kind),
+			t.AvgPowerW, t.WallDurationS, core, h.ReservedCore, h.Processors, h.GPU)
 	case "ledger":
 		for _, l := range r.Ledger {
 			row(l.Name, &l.EnergyJ, l.SharePercent, string(r.Totals.Kind))

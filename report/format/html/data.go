@@ -25,6 +25,7 @@ type pageRun struct {
 	// FootprintLines are report.Lines.
 	FootprintLines [][2]string `json:"footprint_lines,omitempty"`
 	StateLine      string      `json:"state_line,omitempty"`
+	HoursLine      string      `json:"hours_line,omitempty"`
 	// Sampled says that functions have stack samples where others have calls.
 	Sampled bool `json:"sampled,omitempty"`
 	// Timeline is null where nothing tells of calls over time.
@@ -275,7 +276,7 @@ func pageRunOf(r *report.Run, source bool) pageRun {
 		whole.Totals.Kind = nemb.Unavailable
 	}
 	out := pageRun{Run: &whole, Texts: []string{}, FootprintLines: report.Lines(r.Footprint, r.Mark()),
-		StateLine: r.StateLine(), Sampled: r.StackSampling != nil}
+		StateLine: r.StateLine(), HoursLine: r.Totals.Hours.Line(), Sampled: r.StackSampling != nil}
 	numbers := map[string]int{}
 	text := func(s string) int {
 		n, known := numbers[s]

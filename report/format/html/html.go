@@ -43,7 +43,7 @@ func init() {
 				return write(w, report.Several{r}, o)
 			}), format.Writes(writeCluster), format.Writes(writeUsage),
 			format.Writes(writeGate), format.Writes(writeComparison), format.Writes(writeTrend),
-			format.Writes(writeMerged)},
+			format.Writes(writeMerged), format.Writes(writeBisection)},
 	})
 }
 

@@ -27,7 +27,7 @@ func init() {
 			stream.AsRun(func(w io.Writer, r *report.Run, o format.Options) error {
 				return write(w, report.Several{r}, o)
 			}), format.Writes(writeCluster), format.Writes(writeUsage), format.Writes(writeTrend),
-			format.Writes(writeAdvice)},
+			format.Writes(writeAdvice), format.Writes(writeBisection)},
 	})
 }
 
@@ -90,6 +90,9 @@ func (m *page) single(r *report.Run, o format.Options) {
 	}
 	m.line("\n%s, %s on average, %s. Source: %s\n", figures.Seconds(t.WallDurationS),
 		figures.Watts(t.AvgPowerW), ended, escape.Replace(t.Source))
+	if line := t.Hours.Line(); line != "" {
+		m.line("Hours: %s\n", escape.Replace(line))
+	}
 	if r.Baseline != nil {
 		m.line("Baseline: %s\n", escape.Replace(r.Baseline.Line()))
 	}

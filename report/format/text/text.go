@@ -148,6 +148,7 @@ func (p *printer) headline(r *report.Run) {
 		cpu = "?"
 	}
 	p.line("Time     %s   Power  %s   CPU  %s", figures.Seconds(t.DurationS), power, cpu)
+	p.hours(t.Hours)
 	if how := ended(r.Process); how != "" {
 		p.line("Ended    %s", p.paint(yellow, how))
 	}
@@ -171,6 +172,13 @@ func (p *printer) headline(r *report.Run) {
 	}
 	if t.Source != "" {
 		p.line("Source   %s", p.paint(dim, p.cut(t.Source, p.Width-9)))
+	}
+}
+
+// hours shows core-hours and GPU-hours.
+func (p *printer) hours(h *report.Hours) {
+	if line := h.Line(); line != "" {
+		p.line("Hours    %s", p.paint(dim, p.cut(line, p.Width-9)))
 	}
 }
 

@@ -25,6 +25,7 @@ function headline(run) {
       session ? null : fact(run.sampled ? 'Functions seen' : 'Functions called', number(figure.count(run.functions.length)), run.tasks.length > 1 ? several(run.tasks.length - 1, 'test') : null),
       session ? null : fact('Exit status', el('span', { class: p.exit_status === 0 ? '' : 'bad' }, status), p.timed_out ? 'ended by --timeout' : null)),
     (run.footprint_lines || []).map(([name, words]) => el('p', { class: 'footprint' }, el('b', {}, name), ' ', words)),
+    run.hours_line ? el('p', { class: 'footprint', id: 'hours' }, el('b', {}, 'Hours'), ' ', run.hours_line) : null,
     run.state_line ? el('p', { class: 'footprint', id: 'state' }, el('b', {}, 'Machine state'), ' ', run.state_line) : null);
 }
 
@@ -108,7 +109,7 @@ function machineState(run) {
   const rows = [
     line('temperature', (k) => k.temperature_c, plain('°C', 0)), line('mean clock', (k) => k.frequency_mhz, plain('MHz', 0)), line('governor', (k) => (k.governors || []).join(', '), String),
     line('slowed down for heat', (k) => k.throttle_count, (n) => several(n, 'time')), line('power limits', (k) => caps(k.power_caps_w), String),
-    line('processors of the control group', (k) => k.cpu_limit, (v) => String(v)), line('memory of the control group', (k) => k.memory_limit_bytes, bytes), line('processors allowed', (k) => k.cpuset, String),
+    line('processors of the control group', (k) => k.cpu_limit, (v) => String(v)), line('memory of the control group', (k) => k.memory_limit_bytes, bytes), line('processors allowed', (k) => k.cpuset, String), line('processors of the program', (k) => k.cores, String),
     line('memory available', (k) => k.memory_available_bytes, bytes), line('load of the last minute', (k) => k.load_1m, (v) => v.toFixed(2)),
   ].filter(Boolean);
   if (!rows.length) return null;

@@ -1,0 +1,82 @@
+package compare
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"cg/nemb"
+)
+
+// refused is why sides that differ in more than the program are not compared, nil where they do not or may.
+func (c *Result) refused(o Options) error {
+	if len(c.Different) == 0 || o.Allow {
+		return nil
+	}
+	var what []string
+	for _, d := range c.Different {
+		what = append(what, d.What+": "+d.Sides())
+	}
+	return errors.New("the sides cannot be compared: they differ in more than the program (" +
+		strings.Join(what, "; ") +
+		"): measure both alike, or --allow-different compares them all the same and says so")
+}
+
+// distinct refuses a run that is there twice.
+func distinct(sides [2]*sideRuns) error {
+	file := map[string]string{} // by the id of a run
+	for _, s := range sides {
+		before := ""
+		for _, r := range s.runs {
+			if r.file == before || r.id == "" { // the runs of one file have its id
+				continue
+			}
+			before = r.file
+			if other, ok := file[r.id]; ok {
+				return fmt.Errorf("%s and %s are the same run (%s): there is nothing to compare", other, r.file, r.id)
+			}
+			file[r.id] = r.file
+		}
+	}
+	return nil
+}
+
+// differences are the properties, but for the program, in which any two runs
+// differ: the first run and the first that is not like it.
+func differences(sides [2]*sideRuns) []Difference {
+	out := []Difference{}
+	all := slices.Concat(sides[0].runs, sides[1].runs)
+	first := all[0]
+	for _, p := range []struct {
+		what string
+		of   func(comparedRun) string
+	}{
+		{"machines", func(r comparedRun) string { return r.meta.Hostname }},
+		{"processors", func(r comparedRun) string { return r.meta.CPUModel }},
+		{"sources of energy", func(r comparedRun) string { return r.source }},
+		{"kinds of figures", func(r comparedRun) string { return string(cmp.Or(r.kind, nemb.Unavailable)) }},
+		{"granularities", func(r comparedRun) string { return r.meta.Granularity }},
+		{"schema versions", func(r comparedRun) string { return r.meta.SchemaVersion }},
+	} {
+		for _, r := range all[1:] {
+			if p.of(r) != p.of(first) {
+				out = append(out, Difference{p.what, p.of(first), p.of(r)})
+				break
+			}
+		}
+	}
+	statuses := func(s *sideRuns) string {
+		seen := map[int]bool{}
+		for _, r := range s.runs {
+			seen[r.status] = true
+		}
+		return strings.Trim(fmt.Sprint(slices.Sorted(maps.Keys(seen))), "[]")
+	}
+	if a, b := statuses(sides[0]), statuses(sides[1]); a != b {
+		out = append(out, Difference{"exit statuses", a, b})
+	}
+	return out
+}

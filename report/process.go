@@ -1,0 +1,34 @@
+package report
+
+// Process is how the program ended and what it used.
+type Process struct {
+	ExitStatus int     `json:"exit_status"` // what cg exits with
+	ExitCode   *int    `json:"exit_code"`
+	Signal     *string `json:"signal"`
+	TimedOut   bool    `json:"timed_out"`
+	// Running tells that the program had not ended when this was written: it ran before, or cg had been
+	// asked to end, and ExitStatus is 128 and the signal that asked.
+	Running   bool    `json:"running,omitempty"`
+	UserS     float64 `json:"user_s"`
+	SystemS   float64 `json:"system_s"`
+	MaxRSSB   *int64  `json:"max_rss_bytes"`
+	CPUMethod string  `json:"cpu_method"` // how the process tree was followed
+	PIDsLeft  []int   `json:"pids_left"`
+	IO        *IO     `json:"io,omitempty"` // nil where the kernel does not tell
+}
+
+// Sampler is what the measuring itself did.
+type Sampler struct {
+	IntervalMs      float64   `json:"interval_ms"`
+	Mechanism       string    `json:"mechanism"`
+	Samples         int       `json:"samples"`
+	MissedDeadlines int       `json:"missed_deadlines"`
+	Gaps            int       `json:"gaps"`         // windows of more than two intervals, or with a failed reading
+	FailedReads     int       `json:"failed_reads"` // samples in which a reading failed
+	Dropped         int       `json:"dropped"`
+	SlowReads       int       `json:"slow_reads"` // samples that took more than 50 us
+	Realtime        bool      `json:"realtime"`
+	OwnCPUS         float64   `json:"own_cpu_s"`
+	EnergyJ         *Joules   `json:"energy_j"` // the sampler's part of the ledger's line "cg"
+	Counters        []Counter `json:"counters"`
+}
