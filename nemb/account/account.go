@@ -28,20 +28,21 @@ import (
 // the tree, in ticks of 10 ms. The host's busy time is /proc/stat, in ticks of
 // 10 ms.
 type Account struct {
-	mu      sync.Mutex
-	group   *group        // nil without Group
-	inside  bool          // the program runs in the group
-	grouped time.Duration // the group's time when it last changed
-	clocked time.Duration // the clock's then
-	clock   *taskClock    // nil without Inherit
-	tree    *tree         // nil without Watch
-	ended   bool
-	total   time.Duration // of the program that has ended
-	stat    int           // fd of /proc/stat, -1 where it cannot be opened
-	start   reading       // what had been used when the account was opened
-	last    Usage
-	threads map[checkpoint.Thread]*thread
-	kept    int // threads whose file is kept open
+	mu       sync.Mutex
+	group    *group        // nil without Group
+	inside   bool          // the program runs in the group
+	grouped  time.Duration // the group's time when it last changed
+	clocked  time.Duration // the clock's then
+	clock    *taskClock    // nil without Inherit
+	tree     *tree         // nil without Watch
+	ended    bool
+	total    time.Duration // of the program that has ended
+	stat     int           // fd of /proc/stat, -1 where it cannot be opened
+	start    reading       // what had been used when the account was opened
+	last     Usage
+	threads  map[checkpoint.Thread]*thread
+	kept     int                  // threads whose file is kept open
+	followed map[uint32]*followed // the processes of threads
 
 	background *background // nil without Classify
 
@@ -51,7 +52,7 @@ type Account struct {
 
 // New opens an account. Close releases it.
 func New() *Account {
-	a := &Account{threads: map[checkpoint.Thread]*thread{}, kept: keptThreads()}
+	a := &Account{threads: map[checkpoint.Thread]*thread{}, kept: keptThreads(), followed: map[uint32]*followed{}}
 	fd, err := unix.Open("/proc/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		fd = -1
@@ -211,6 +212,10 @@ func (a *Account) Close() error {
 		t.close()
 	}
 	clear(a.threads)
+	for pid, p := range a.followed {
+		p.close()
+		delete(a.followed, pid)
+	}
 	if a.background != nil {
 		a.background.close()
 	}
@@ -231,8 +236,8 @@ func (a *Account) Read() Usage {
 	host := a.host()
 	a.last = envelope(a.last, program, host.own-a.start.own, host.busy-a.start.busy)
 	u := a.last
+	a.readThreads()
 	for t, th := range a.threads { // in any order: sorted below
-		th.read()
 		if th.seen {
 			u.Threads = append(u.Threads, ThreadUsage{Thread: t, CPU: th.used, Queued: th.queued})
 		}
