@@ -84,6 +84,7 @@ func runAnalyze(c *cli.Context) error {
 		}
 		tree.PlannerFor, tree.ReadFile = planned.Planner, planned.Read
 	}
+	tree.ModuleIsFile = lang.Rewrite != nil
 	progress := newProgress()
 	tree.Progress = func(done, of int) { progress.say("reading file %d of %d", done+1, of) }
 	tree.Read(files)

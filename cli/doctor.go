@@ -3,13 +3,18 @@ package cli
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"math"
+	"os"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"cg/languages"
+	"cg/manual"
 	"cg/nemb"
 	"cg/nemb/doctor"
+	"cg/shown"
 )
 
 // watched is how long doctor watches the counters.
@@ -79,20 +84,26 @@ func runDoctor(c *cli.Context) error {
 
 // putDiagnosis shows findings, then what runs the programs of each language, then what to do first.
 func putDiagnosis(d *doctor.Diagnosis, installed []languages.Installed, next doctor.Finding) error {
-	const line = "%-8s %-14s %s\n"
+	width := terminal(os.Stdout, false).Width
+	if width == noWidth {
+		width = math.MaxInt // a file has long lines, in which grep finds what it looks for
+	}
+	line := func(level, of, text string) {
+		put("%s", shown.Safe(manual.Row(fmt.Sprintf("%-8s %-14s ", level, of), text, width)))
+	}
 	for _, f := range d.Findings {
-		put(line, f.Level, f.Check, f.Text)
+		line(string(f.Level), f.Check, f.Text)
 		if f.Fix != "" {
 			put("%23s to fix it: %s\n", "", f.Fix)
 		}
 	}
 	for _, i := range installed {
 		if i.Missing != "" {
-			put(line, doctor.Remark, i.Language,
+			line(string(doctor.Remark), i.Language,
 				i.Title+" programs cannot be measured: there is no "+i.Missing+" in PATH")
 			continue
 		}
-		put(line, doctor.Fine, i.Language, cmp.Or(i.Version, "it tells no version")+" ("+i.Path+")")
+		line(string(doctor.Fine), i.Language, cmp.Or(i.Version, "it tells no version")+" ("+i.Path+")")
 	}
 	if next.Fix != "" {
 		return put("\nfirst do:  %s\n", next.Fix)

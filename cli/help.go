@@ -309,7 +309,9 @@ func topic(name string) string {
 	case "status":
 		text := ""
 		for _, row := range docs.Statuses() {
-			text += manual.Entry(row[0], row[1], columns())
+			for i, meaning := range byCommand(row[1]) {
+				text += manual.Entry([]string{row[0], ""}[min(i, 1)], meaning, columns())
+			}
 		}
 		return text
 	case "environment":
@@ -323,6 +325,21 @@ func topic(name string) string {
 		return manual.Entry(name, text, columns())
 	}
 	return ""
+}
+
+// byCommand divides what a status means into that of each command ("gate: a regression; run: ..."), a line each.
+func byCommand(text string) (meanings []string) {
+	for _, part := range strings.Split(text, "; ") {
+		command, _, found := strings.Cut(part, ": ")
+		begins := found && strings.Trim(command, "abcdefghijklmnopqrstuvwxyz- ") == "" &&
+			strings.Count(command, " ") < 2
+		if begins || len(meanings) == 0 {
+			meanings = append(meanings, part)
+		} else {
+			meanings[len(meanings)-1] += "; " + part
+		}
+	}
+	return meanings
 }
 
 // variables are those of the environment that cg reads besides settings.

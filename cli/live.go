@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/mattn/go-runewidth"
+
 	"cg/launcher"
 	"cg/measure"
 	"cg/nemb"
@@ -37,7 +39,7 @@ func (l *liveLine) follow() func(measure.Progress) {
 				"there, and a terminal of its own (--pty)")
 		}
 		l.shown = true
-		l.line.Show(shown.Line(liveText(p)))
+		l.line.ShowFitted(func(columns int) string { return shown.Line(liveText(p, columns)) })
 	}
 }
 
@@ -49,8 +51,11 @@ func (l *liveLine) on() *launcher.Line {
 	return l.line
 }
 
-// liveText is what the line says.
-func liveText(p measure.Progress) string {
+// liveName is how many columns a function's name needs at least, so that it tells anything.
+const liveName = 6
+
+// liveText is what the line says in so many columns. A name that has no room is cut at its front.
+func liveText(p measure.Progress, columns int) string {
 	mark := report.Mark(p.Method)
 	text := fmt.Sprintf("cg: %s", figures.Seconds(p.Elapsed.Seconds()))
 	if p.Method != nemb.Unavailable {
@@ -60,8 +65,17 @@ func liveText(p measure.Progress) string {
 		}
 		text += fmt.Sprintf("  Time %s", figures.Seconds(p.Elapsed.Seconds()))
 	}
-	if p.Most.ID != 0 {
-		text += "  most in " + p.Most.Func
+	if p.Most.ID == 0 {
+		return text
+	}
+	const most = "  most in "
+	name := shown.Line(p.Most.Func)
+	wide, room := runewidth.StringWidth(name), columns-runewidth.StringWidth(text+most)
+	switch {
+	case wide <= room:
+		return text + most + name
+	case room >= liveName:
+		return text + most + runewidth.TruncateLeft(name, wide-room+1, "…")
 	}
 	return text
 }

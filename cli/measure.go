@@ -147,39 +147,6 @@ interpreter cannot be run; 127 not found.`,
 	}
 }
 
-// flagsOf are those of some languages. One that several have says what it is to each.
-func flagsOf(some []*languages.Language) (flags []cli.Flag) {
-	usages, switches := map[string]string{}, map[string]bool{}
-	var names []string
-	add := func(name, usage string) {
-		if usages[name] == "" {
-			names, usages[name] = append(names, name), usage
-			return
-		}
-		usages[name] += "; " + usage
-	}
-	for _, l := range some {
-		if name := l.InterpreterFlag(); name != "" {
-			add(name, l.Title+": the interpreter or compiler (`PATH`); default: the one your shell finds")
-		}
-		for _, f := range l.Flags() {
-			add(f.Name, l.Title+": "+f.Usage)
-		}
-		for _, f := range l.Switches() {
-			add(f.Name, l.Title+": "+f.Usage)
-			switches[f.Name] = true
-		}
-	}
-	for _, name := range names {
-		if switches[name] {
-			flags = append(flags, &cli.BoolFlag{Name: name, Usage: usages[name]})
-		} else {
-			flags = append(flags, &cli.StringFlag{Name: name, Usage: usages[name]})
-		}
-	}
-	return flags
-}
-
 func runMeasure(c *cli.Context) error {
 	run := report.Start(c.String("granularity"), "", os.Args, Version)
 	measureProgram := measureOnce

@@ -4,6 +4,7 @@ package docs
 
 import (
 	_ "embed"
+	"path"
 	"strings"
 )
 
@@ -29,7 +30,35 @@ func Advice(slug string) string {
 		return ""
 	}
 	text, _, _ = strings.Cut(text, "\n#")
-	return strings.Join(strings.Fields(text), " ")
+	return unlinked(strings.Join(strings.Fields(text), " "))
+}
+
+// unlinked writes links of Markdown for people who read text: a document by its place below cg's folder, or another
+// address, behind the words.
+func unlinked(text string) string {
+	var out strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "](")
+		words := strings.LastIndexByte(before, '[')
+		target, after, closed := strings.Cut(rest, ")")
+		if !found || words < 0 || !closed {
+			return out.String() + text
+		}
+		of := target
+		if !strings.Contains(target, "://") && !strings.HasPrefix(target, "#") {
+			of = path.Join("docs", target)
+		}
+		out.WriteString(before[:words])
+		switch file, _, _ := strings.Cut(target, "#"); {
+		case before[words+1:] == file:
+			out.WriteString(of)
+		case strings.HasPrefix(target, "#"):
+			out.WriteString(before[words+1:])
+		default:
+			out.WriteString(before[words+1:] + " (" + of + ")")
+		}
+		text = after
+	}
 }
 
 // Warnings are the slugs of all warnings that messages.md tells about.

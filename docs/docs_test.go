@@ -24,3 +24,22 @@ func TestAdvice(t *testing.T) {
 		}
 	}
 }
+
+func TestUnlinked(t *testing.T) {
+	for text, want := range map[string]string{
+		"see [gpu.md](gpu.md).":                         "see docs/gpu.md.",
+		"([formats.md](formats.md#paths)), [a](b.md)":   "(docs/formats.md#paths), a (docs/b.md)",
+		"the [README](../README.md) and [x](https://y)": "the README (README.md) and x (https://y)",
+		"no [link, a](b":                                "no [link, a](b",
+		"":                                              "",
+	} {
+		if got := unlinked(text); got != want {
+			t.Errorf("%q: %q, not %q", text, got, want)
+		}
+	}
+	for _, slug := range Warnings() {
+		if strings.Contains(Advice(slug), "](") {
+			t.Errorf("%s: the advice has a link: %s", slug, Advice(slug))
+		}
+	}
+}

@@ -216,6 +216,15 @@ func (s *Server) plan(module, file string, own bool, source []byte) (string, err
 	return Encode(p), nil
 }
 
+// nameModules gives the body of a module the name of its file, where the language has no other for it.
+func nameModules(p *Plan, file string) {
+	for i := range p.Sites {
+		if p.Sites[i].Kind == checkpoint.Module {
+			p.Sites[i].Func = filepath.Base(file)
+		}
+	}
+}
+
 // rewrite gives a source with checkpoints, whose sites it numbers. entry says that it is the file that
 // is run. A source that the planner cannot place, or the rewriter, is noted as skipped.
 func (s *Server) rewrite(entry bool, file string, own bool, source []byte) (string, error) {
@@ -237,11 +246,7 @@ func (s *Server) rewrite(entry bool, file string, own bool, source []byte) (stri
 	if len(p.Sites)+len(p.LeftAlone) == 0 {
 		return "", nil
 	}
-	for i := range p.Sites {
-		if p.Sites[i].Kind == checkpoint.Module { // whose name is that of its file
-			p.Sites[i].Func = filepath.Base(file)
-		}
-	}
+	nameModules(p, file)
 	base, err := s.load("", file, SiteLines(p))
 	if err != nil {
 		return "", err

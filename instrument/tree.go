@@ -23,6 +23,8 @@ type Tree struct {
 	Outline Planner
 	Decode  func([]byte) ([]byte, error)
 	Options Options
+	// ModuleIsFile says that the body of a module is called after its file when the program runs.
+	ModuleIsFile bool
 	// Progress is told, before each file, how many were read; nil for nobody.
 	Progress func(done, of int)
 
@@ -73,6 +75,9 @@ func (t *Tree) Read(names []string) {
 			continue
 		}
 		f.Plan.File = name
+		if t.ModuleIsFile {
+			nameModules(f.Plan, name)
+		}
 		for i := range f.Plan.Sites {
 			f.Plan.Sites[i].File = name
 		}
@@ -143,12 +148,21 @@ func (t *Tree) Points() Analysis {
 	return a
 }
 
+// several counts things: 1 file, 2 files.
+func several(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
+
 // Text lists the sites, or with verbose every point, a line each.
 func (t *Tree) Text(verbose bool) string {
 	var b strings.Builder
 	sites := 0
 	for _, f := range t.Files {
-		shown.Fprintf(&b, "%s: %d sites, %d points\n", f.Name, len(f.Plan.Sites), len(f.Plan.Points))
+		shown.Fprintf(&b, "%s: %s, %s\n", f.Name, several(len(f.Plan.Sites), "site"),
+			several(len(f.Plan.Points), "point"))
 		sites += len(f.Plan.Sites)
 		if verbose {
 			for _, p := range f.Plan.Points {
@@ -161,7 +175,7 @@ func (t *Tree) Text(verbose bool) string {
 			shown.Fprintf(&b, "  %d:%d\t%s\t%s\n", s.Line, s.Col, s.Kind, s.Func)
 		}
 	}
-	shown.Fprintf(&b, "%d sites in %d files\n", sites, len(t.Files))
+	shown.Fprintf(&b, "%s in %s\n", several(sites, "site"), several(len(t.Files), "file"))
 	return b.String()
 }
 

@@ -58,7 +58,10 @@ func (l *Line) Usable() bool { return l.usable.Load() }
 // Show shows a text, as much of it as there is room for, where the line may stand now. The
 // text has to be harmless to terminals. Show returns at once, whatever the terminal does: while one that takes
 // nothing (Ctrl-S) holds a text back, those that follow are dropped.
-func (l *Line) Show(text string) {
+func (l *Line) Show(text string) { l.ShowFitted(func(int) string { return text }) }
+
+// ShowFitted is Show for a text that is made for so many columns.
+func (l *Line) ShowFitted(text func(columns int) string) {
 	if !l.usable.Load() || !l.drawing.CompareAndSwap(false, true) {
 		return
 	}
@@ -68,7 +71,7 @@ func (l *Line) Show(text string) {
 	})
 }
 
-func (l *Line) draw(text string) {
+func (l *Line) draw(text func(columns int) string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.term == nil || l.open || l.moved || l.within != 0 || l.now().Sub(l.last) < linePatience {
@@ -83,7 +86,7 @@ func (l *Line) draw(text string) {
 		l.erase()
 		return
 	}
-	l.there = writeAll(l.fd, []byte(erased+runewidth.Truncate(text, int(size.Col)-1, "…"))) == nil
+	l.there = writeAll(l.fd, []byte(erased+runewidth.Truncate(text(int(size.Col)-1), int(size.Col)-1, "…"))) == nil
 }
 
 // Clear takes the line away until it is shown next.

@@ -142,6 +142,11 @@ func Entry(name, text string, width int) string {
 	return at + name + "\n" + filled(text, beside+indent, width) + "\n"
 }
 
+// Row is a line of a table whose last column is a text, which goes on below itself.
+func Row(before, text string, width int) string {
+	return before + strings.TrimLeft(filled(text, utf8.RuneCountInString(before), width), " ") + "\n"
+}
+
 // filled breaks a text into lines of a width, each behind an indent.
 func filled(text string, indent, width int) string {
 	var lines []string

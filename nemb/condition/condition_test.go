@@ -119,7 +119,7 @@ func TestLine(t *testing.T) {
 	before := Read(machine(t, server))
 	after := Read(machine(t, strings.NewReplacer("64500", "71000", "count --\n3\n", "count --\n5\n").Replace(server)))
 	want := "64 to 71 °C, 3000 MHz, governor performance, powersave, slowed down for heat 2 times, power limit package-0 (0)/long_term 150 W, " +
-		"at most 1.5 processors, at most 4096 MiB of memory, 7812 MiB of memory free, load 1.5"
+		"at most 1.5 processors, at most 4.0 GiB of memory, 7.6 GiB of memory free, load 1.5"
 	if got := (Around{before, after}).Line(); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}

@@ -8,6 +8,14 @@ import (
 	"strings"
 )
 
+// memory is bytes for people.
+func memory(bytes int64) string {
+	if bytes >= 1<<30 {
+		return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30))
+	}
+	return fmt.Sprintf("%.0f MiB", float64(bytes)/(1<<20))
+}
+
 // Line says in words what the machine was like before a run, and what was otherwise after it; "" where it told
 // nothing.
 func (a Around) Line() string {
@@ -39,11 +47,11 @@ func (a Around) Line() string {
 	if limit := a.Before.CPULimit; limit != nil {
 		add("at most %s processors", strconv.FormatFloat(*limit, 'g', 6, 64))
 	}
-	if limit := inMiB(a.Before.MemoryLimitBytes); limit != nil {
-		add("at most %.0f MiB of memory", *limit)
+	if limit := a.Before.MemoryLimitBytes; limit != nil {
+		add("at most %s of memory", memory(*limit))
 	}
-	if free := inMiB(a.Before.MemoryAvailableBytes); free != nil {
-		add("%.0f MiB of memory free", *free)
+	if free := a.Before.MemoryAvailableBytes; free != nil {
+		add("%s of memory free", memory(*free))
 	}
 	if a.Before.VirtualMachine {
 		add("a virtual machine")

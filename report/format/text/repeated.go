@@ -221,7 +221,7 @@ func (p *printer) units(c repeated.Command, mark string) {
 		if u.EnergyJ == nil {
 			text = "?"
 		}
-		p.line("  %s  %s", pad("Per "+u.Name, 8), text)
+		p.line("  %s  %s", pad("Per unit", 8), text)
 		if s := u.Count; s != nil {
 			p.line("  %s  in a run %s %s, machine %s", pad("", 8), figures.Amount(s.Mean), u.Name,
 				figure(u.MachineJ, figures.SmallJoules, "/"+u.Name))

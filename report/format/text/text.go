@@ -208,13 +208,6 @@ func (p *printer) kind(k nemb.Method) shown.Safe {
 	return shown.Safe(shown.Line(string(k)))
 }
 
-// column is a column of a table: shown in terminals from width on.
-type column[T any] struct {
-	head  string
-	width int
-	cell  func(T) string
-}
-
 func (p *printer) functions(r *report.Run) {
 	mark := r.Mark()
 	counted := column[report.Function]{"calls", 0, func(f report.Function) string { return figures.Count(f.Calls) }}
@@ -286,57 +279,6 @@ func (p *printer) tests(r *report.Run) {
 		}})
 	}
 	table(p, "test", tests, func(t report.Task) string { return t.Name }, columns)
-}
-
-// table lays out rows with their name in front, as many as the terminal is to
-// show.
-func table[T any](p *printer, head string, all []T, named func(T) string, columns []column[T]) {
-	if len(all) == 0 {
-		return
-	}
-	p.line("")
-	some := all[:p.Rows(len(all))]
-	var used []column[T]
-	for _, c := range columns {
-		if p.Width >= c.width {
-			used = append(used, c)
-		}
-	}
-	widths := make([]int, len(used))
-	cells := make([][]string, len(some))
-	room := p.Width
-	for k, c := range used {
-		widths[k] = len(c.head)
-		for i, row := range some {
-			s := shown.Line(c.cell(row))
-			cells[i] = append(cells[i], s)
-			widths[k] = max(widths[k], runewidth.StringWidth(s))
-		}
-		room -= widths[k] + 2
-	}
-	name := len(head)
-	for _, row := range some {
-		name = max(name, runewidth.StringWidth(shown.Line(named(row))))
-	}
-	name = min(name, max(room, 12))
-
-	var top strings.Builder
-	top.WriteString(pad(head, name))
-	for k, c := range used {
-		top.WriteString("  " + left(c.head, widths[k]))
-	}
-	p.line("%s", p.paint(bold, strings.TrimRight(top.String(), " ")))
-	for i, row := range some {
-		var out strings.Builder
-		out.WriteString(pad(shorten(named(row), name), name))
-		for k := range used {
-			out.WriteString("  " + left(cells[i][k], widths[k]))
-		}
-		p.line("%s", strings.TrimRight(out.String(), " "))
-	}
-	if n := len(all) - len(some); n > 0 {
-		p.line("%s", p.paint(dim, fmt.Sprintf("and %d more (--verbose, or --json)", n)))
-	}
 }
 
 // always are the lines of the ledger that are shown when there is nothing on them.
@@ -515,12 +457,27 @@ func perCall(f report.Function) string {
 }
 
 // note wraps a message at the width of the terminal.
+// wordsOf are the words of a text between which a line may end: the groups of digits of a number are one.
+func wordsOf(text string) (words []string) {
+	digits := func(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+	for _, w := range strings.Fields(text) {
+		if n := len(words); n > 0 && len(w) >= 3 && digits(w[:3]) && (len(w) == 3 || !digits(w[3:4])) {
+			if last := words[n-1]; digits(last[strings.LastIndexByte(last, ' ')+1:]) && len(last) < 40 {
+				words[n-1] += " " + w
+				continue
+			}
+		}
+		words = append(words, w)
+	}
+	return words
+}
+
 func (p *printer) note(style, slug, message string) {
 	message = shown.Line(strings.Join(strings.Fields(message), " "))
 	head := shown.Line(slug) + ": "
 	width := max(p.Width, 40)
 	at, out := len(head), string(p.paint(style, head))
-	for i, word := range strings.Fields(message) {
+	for i, word := range wordsOf(message) {
 		if i > 0 && at+1+runewidth.StringWidth(word) > width {
 			out += "\n  "
 			at = 2
