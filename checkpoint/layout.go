@@ -170,6 +170,9 @@ type treeLong struct {
 	_           uint64
 }
 
+// threadName is how many bytes a thread's name has at most.
+const threadName = 60
+
 // treeHead is the first page of a tree.
 type treeHead struct {
 	head    chunk
@@ -197,7 +200,9 @@ type treeHead struct {
 	long    [longRecords]treeLong // 576
 	// Ticks between events that are timed, with some between that are not.
 	stretches [windows]uint64 // 2624
-	_         [page - 2624 - windows*8]byte
+	named     uint32          // bytes of name
+	name      [threadName]byte
+	_         [page - 2752]byte
 }
 
 const (
@@ -218,6 +223,7 @@ var (
 	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.taken) - 192]struct{}{}
 	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.busy) - 200]struct{}{}
 	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.stretches) - 2624]struct{}{}
+	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.named) - 2688]struct{}{}
 	_ [0]struct{} = [unsafe.Offsetof(treeNode{}.drawn) - 160]struct{}{}
 	_ [0]struct{} = [unsafe.Offsetof(header{}.budget) - 336]struct{}{}
 )

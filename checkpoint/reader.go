@@ -41,6 +41,8 @@ type Run struct {
 	Last bool
 	// Tally is set, and Words is empty, where the thread adds up itself.
 	Tally *Tally
+	// Name is what the program calls the thread, as far as it said: only a thread that adds up does.
+	Name string
 	// Added is set where the events of Words are in a Tally, too.
 	Added bool
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -336,6 +337,12 @@ func (f *forest) end() {
 	}
 }
 
+// threadName is what the program calls the thread, "" where it did not say.
+func (h *treeHead) threadName() string {
+	n := min(int(atomic.LoadUint32(&h.named)), len(h.name))
+	return strings.ToValidUTF8(string(h.name[:n]), "?")
+}
+
 // drainTree hands what a thread has added up to fold.
 func (c *Channel) drainTree(l liveChunk, fold func(Run) int) int {
 	f := c.forest
@@ -369,6 +376,7 @@ func (c *Channel) drainTree(l liveChunk, fold func(Run) int) int {
 		run.begin(h)
 	}
 	run.Tally = r.tally(t.head, f.reading[r.paths])
+	run.Name = t.head.threadName()
 	run.Tally.Used = time.Duration(min(t.head.used, uint64(math.MaxInt64)))
 	run.Tally.CountedCost = c.ticks(float64(t.head.counted)/16, h.flags)
 	run.Tally.Warms = h.flags&flagWarms != 0

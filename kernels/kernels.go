@@ -81,10 +81,22 @@ type GPU struct {
 	Work       gpus.Work
 }
 
+// Stretch is when an activity ran once.
+type Stretch struct {
+	GPU      *GPU
+	Activity *Activity
+	From, To checkpoint.Instant
+}
+
+// MostStretches is how many a log has.
+const MostStretches = 4000
+
 // Log is what was gathered.
 type Log struct {
 	GPUs   []*GPU
 	Ranges []*Range // those around others before these
+	// Longest are the longest activities, in the order of their beginnings.
+	Longest []Stretch
 	// Told is how many processes said that they tell their activities; Refused says why others do not.
 	Told    int
 	Refused []string

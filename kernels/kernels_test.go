@@ -429,3 +429,25 @@ func FuzzTake(f *testing.F) {
 		}
 	})
 }
+
+// The longest of all that ran are kept with their times, in the order in which they began.
+func TestLongest(t *testing.T) {
+	var s state
+	s.take(datagram(1, record(recordDevice, uint32(0), strings.Repeat("\x10", 16)), record(recordName, uint32(1), "k")))
+	for i := range uint64(5 * MostStretches) {
+		long := 10 + i*7919%(5*MostStretches) // each length once, in no order
+		s.take(datagram(1, record(recordActivity, 100+1e6*i, 100+1e6*i+long, uint32(0), uint32(1), uint32(0), uint32(0), uint64(0), uint64(0))))
+	}
+	l := s.log()
+	if len(l.Longest) != MostStretches || l.GPUs[0].Activities[0].Count != 5*MostStretches {
+		t.Fatalf("%d spans", len(l.Longest))
+	}
+	for i, span := range l.Longest {
+		if span.To-span.From < 10+4*MostStretches || span.GPU != l.GPUs[0] || span.Activity != l.GPUs[0].Activities[0] {
+			t.Fatalf("%+v is not among the longest", span)
+		}
+		if i > 0 && span.From <= l.Longest[i-1].From {
+			t.Fatalf("%+v is out of order", span)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"math"
@@ -52,6 +53,7 @@ type state struct {
 	ranges    []*Range
 	byRange   map[rangeKey]*Range
 	spans     int
+	longest   []Stretch // and some more
 	told      int
 	bytes     int // of names and paths
 	refused   []string
@@ -323,6 +325,9 @@ func (s *state) activity(p *process, b []byte) {
 	a.Count++
 	a.Time += time.Duration(to - from)
 	a.Bytes += long(b[32:])
+	if s.longest = append(s.longest, Stretch{g, a, from, to}); len(s.longest) >= 2*MostStretches {
+		s.longest = longestOf(s.longest)
+	}
 	if s.counting == nil {
 		g.Work.Add(a.key, from, to)
 		return
@@ -330,7 +335,16 @@ func (s *state) activity(p *process, b []byte) {
 	s.waiting = append(s.waiting, ran{g, a, from, to})
 }
 
+// longestOf are those that lasted longest, MostStretches at most.
+func longestOf(all []Stretch) []Stretch {
+	slices.SortStableFunc(all, func(a, b Stretch) int { return cmp.Compare(b.To-b.From, a.To-a.From) })
+	return all[:min(len(all), MostStretches)]
+}
+
 func (s *state) log() *Log {
 	s.count(true)
-	return &Log{GPUs: s.gpus, Ranges: s.ranges, Told: s.told, Refused: s.refused, Lost: s.lost, Odd: s.odd}
+	longest := longestOf(s.longest)
+	slices.SortStableFunc(longest, func(a, b Stretch) int { return cmp.Compare(a.From, b.From) })
+	return &Log{GPUs: s.gpus, Longest: longest, Ranges: s.ranges, Told: s.told, Refused: s.refused, Lost: s.lost,
+		Odd: s.odd}
 }

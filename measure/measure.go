@@ -110,6 +110,7 @@ type Outcome struct {
 	Over       bool   // and it ended in the run
 	Damage     string // what no writer can have written into the channel
 	Refused    int    // threads whose sums no writer writes
+	Threads    []ThreadName
 }
 
 // Run starts the program and measures until it has ended. An error means that

@@ -41,6 +41,7 @@ type recorder struct {
 	watch      *watch  // nil without GPUs
 	kernels    *kernels.Gatherer
 	counters   *beside.Recorder
+	threads    *threads
 	mu         sync.Mutex // blocks come from the launcher's goroutine
 }
 
@@ -51,7 +52,7 @@ func newRecorder(c Config, sampler *sampler.Sampler, o *Outcome) *recorder {
 		events:     c.Events, names: c.Names, interval: c.Interval,
 		ending: c.Ending, watch: newWatch(c.Sensors, c.Account), kernels: c.Kernels,
 		counters:  c.Counters,
-		recording: nemb.Recording{Domains: o.Domains},
+		recording: nemb.Recording{Domains: o.Domains}, threads: newThreads(),
 	}
 	r.attributor.MaxDepth = c.MaxDepth
 	if c.Account != nil {
@@ -129,6 +130,7 @@ func (r *recorder) fold(run checkpoint.Run, until checkpoint.Tick) int {
 	if run.First && r.account != nil {
 		r.account.Follow(run.Thread)
 	}
+	r.threads.see(run)
 	now := r.channel.Clock().Now() + skew
 	if run.Added { // the energies come from the sums
 		n := checkpoint.Whole(run.Words)
@@ -190,6 +192,7 @@ func (r *recorder) finish() {
 		o.Lost, o.Waits, o.Damage = r.channel.Lost(), r.channel.Waits(), r.channel.Damage()
 		o.Refused = r.channel.RefusedTrees()
 	}
+	o.Threads = r.threads.list()
 	r.watch.end(samples[len(samples)-1].Time)
 	r.attributor.Refine(r.sampler.Domains())
 	o.Sampler, o.Faults, o.Domains = r.sampler.Stats(), r.sampler.Faults(), r.sampler.Domains()
@@ -210,5 +213,6 @@ func (r *recorder) finish() {
 
 func (r *recorder) record(s nemb.Sample) {
 	s.Usage.Threads = nil // only the attributor asks
+	r.threads.sample()
 	r.recording.Add(s)
 }

@@ -183,6 +183,7 @@ func (r *Run) Finish(f Facts) {
 	r.Channel.Clock, r.Channel.Native = f.Clock.String(), f.Pure == nil && f.Off == nil
 	r.Channel.Lost, r.Channel.Waits = o.Lost, o.Waits
 	r.Skipped = append(r.Skipped, f.Skipped...)
+	r.threads(o.Threads)
 	r.warnings(f)
 }
 

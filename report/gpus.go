@@ -23,6 +23,9 @@ type GPUs struct {
 	Kernels   []GPUKernel   `json:"kernels,omitempty"`
 	Functions []GPUFunction `json:"functions,omitempty"`
 	Ranges    []GPURange    `json:"ranges,omitempty"` // that the program names by NVTX
+	// KernelRuns are the longest of what Kernels sum up, kernels.MostStretches at most, in the order of their
+	// beginnings.
+	KernelRuns []GPURun `json:"kernel_runs,omitempty"`
 	// BetweenKernelsJ is what the program used on these GPUs while nothing of it ran, or nothing is recorded.
 	BetweenKernelsJ *Joules `json:"between_kernels_j,omitempty"`
 	Unrecorded      uint64  `json:"unrecorded,omitempty"` // kernels and copies without a record

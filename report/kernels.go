@@ -38,6 +38,14 @@ type GPUKernel struct {
 	Metrics []GPUMetric `json:"metrics,omitempty"`
 }
 
+// GPURun is one run of a kernel, copy or fill.
+type GPURun struct {
+	Kernel          int    `json:"kernel"`         // index of Kernels
+	Site            uint32 `json:"site,omitempty"` // of the function that launched it; none outside of all
+	StartedAtMonoNs int64  `json:"started_at_mono_ns"`
+	EndedAtMonoNs   int64  `json:"ended_at_mono_ns"`
+}
+
 // GPUUse is an energy of a GPU, with its bounds; nil where it is not known.
 type GPUUse struct {
 	EnergyJ   *Joules `json:"energy_j"`
@@ -115,6 +123,7 @@ func (r *Run) kernels(k *measure.Kernels, counters *measure.Counters, sites []ch
 	r.GPUs.Kernels, r.GPUs.Functions = s.list(), s.functions()
 	known := slices.ContainsFunc(k.GPUs, func(g measure.KernelsOfGPU) bool { return g.Parts != nil })
 	r.GPUs.Ranges = s.rangesOf(k.Log.Ranges, known)
+	r.GPUs.KernelRuns = s.runs(k, r.GPUs.Kernels)
 }
 
 type kernelKey struct{ domain, name, kind string }
@@ -177,6 +186,33 @@ func of(all map[checkpoint.SiteID]*activitySum, id checkpoint.SiteID) *activityS
 		all[id] = &activitySum{}
 	}
 	return all[id]
+}
+
+// runs are the longest activities of GPUs whose domain is known.
+func (s *kernelSums) runs(k *measure.Kernels, list []GPUKernel) (runs []GPURun) {
+	domains, index := map[*kernels.GPU]string{}, map[kernelKey]int{}
+	for _, g := range k.GPUs {
+		domains[g.GPU] = g.Domain
+	}
+	for i, one := range list {
+		index[kernelKey{one.Domain, one.Name, one.Kind}] = i
+	}
+	for _, span := range k.Log.Longest {
+		domain, known := domains[span.GPU]
+		if !known {
+			continue
+		}
+		run := GPURun{Kernel: index[kernelKey{domain, span.Activity.Name, span.Activity.Kind.String()}],
+			StartedAtMonoNs: int64(span.From), EndedAtMonoNs: int64(span.To)}
+		for _, id := range span.Activity.Path {
+			if s.site(id) != nil {
+				run.Site = uint32(id)
+				break
+			}
+		}
+		runs = append(runs, run)
+	}
+	return runs
 }
 
 // site is that of a number, nil for one that is no function's.
@@ -289,6 +325,15 @@ func (c *check) kernels(g *GPUs) {
 	sums := map[string]Joules{}
 	known := map[string]bool{}
 	var whole, self Joules
+	for i, run := range g.KernelRuns {
+		field := fmt.Sprintf("gpus.kernel_runs[%d]", i)
+		switch {
+		case run.Kernel < 0 || run.Kernel >= len(g.Kernels):
+			c.fault(field+".kernel", "%d is no kernel", run.Kernel)
+		case run.EndedAtMonoNs < run.StartedAtMonoNs:
+			c.fault(field+".ended_at_mono_ns", "%d is before its start, %d", run.EndedAtMonoNs, run.StartedAtMonoNs)
+		}
+	}
 	for i, k := range g.Kernels {
 		c.interval(fmt.Sprintf("gpus.kernels[%d].energy_j", i), k.EnergyLoJ, k.EnergyJ, k.EnergyHiJ)
 		if k.EnergyJ != nil {

@@ -93,6 +93,7 @@ type Run struct {
 	Sampler   Sampler    `json:"sampler"`
 	Channel   Channel    `json:"channel"`
 	LongCalls []LongCall `json:"long_calls,omitempty"`
+	Threads   []Thread   `json:"threads,omitempty"`
 	Events    *EventLog  `json:"event_log,omitempty"`
 	// StackSampling is set where the program has no checkpoints and was looked at from outside:
 	// then no calls are known.
@@ -114,8 +115,7 @@ type Run struct {
 	PerCall   []PerCall            `json:"per_call,omitempty"` // of functions that --per names
 	// SHA256 is the digest of this run's JSON without spaces and with "" here:
 	// it tells whether the file is as it was written.
-	SHA256 string `json:"sha256"`
-
+	SHA256  string `json:"sha256"`
 	started time.Time
 	// part names the format of a file that told tasks and samples and nothing else.
 	part string

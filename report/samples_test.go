@@ -48,3 +48,28 @@ func TestSamplesAreThinned(t *testing.T) {
 		}
 	}
 }
+
+// Ten million samples leave what formats.md says, and no energy is lost.
+func TestTenMillionSamples(t *testing.T) {
+	const n = 10_000_000
+	domains := []nemb.Domain{{ID: "package-0", InTotal: true}}
+	recording := nemb.Recording{Domains: domains}
+	s := nemb.Sample{Energy: make([]nemb.Energy, 1)}
+	for i := range n {
+		s.Time, s.Energy[0] = checkpoint.Instant(1e9+int64(i)*1e7), nemb.Energy(7+i*200_000)
+		recording.Add(s)
+	}
+	r := &Run{}
+	r.sampled(nemb.Series{Domains: domains, Samples: recording.Samples()})
+	if k := len(r.Samples); k > MaxSamples || k < MaxSamples*9/10 {
+		t.Errorf("%d samples are kept", k)
+	}
+	for i, k := range r.Samples[1 : len(r.Samples)-1] {
+		if apart := k.TNs - r.Samples[i].TNs; apart != 2560*1e7 {
+			t.Fatalf("sample %d is %d ns behind the one before it", i+1, apart)
+		}
+	}
+	if last := r.Samples[len(r.Samples)-1]; *last.EnergyJ != (n-1)*200_000 || last.TNs != 1e9+(n-1)*1e7 {
+		t.Errorf("%d samples end with %v J at %d ns", n, last.EnergyJ, last.TNs)
+	}
+}

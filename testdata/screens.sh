@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Pictures of the pages: every view of a real run, of a part of it and of three runs side by side, and the page of each
-# other result, light and dark, at four widths; and docs/page.png, which the README shows. Needs Chromium.
+# other result, light and dark, at four widths; and docs/page.png, which the README shows. Needs Chromium; for the
+# latter pngquant makes it a third as large, where it is installed.
 #
 #	testdata/screens.sh DIR          # the pictures to look at, in DIR
 #	WIDTHS=390 testdata/screens.sh DIR
@@ -39,7 +40,8 @@ shot() {
 }
 
 if [ "$1" = --readme ]; then
-  shot "$PWD/docs/page.png" 1280 1420 run tab=overview
+  shot "$PWD/docs/page.png" 1280 1400 run tab=overview
+  if command -v pngquant >/dev/null; then pngquant --force --strip --speed 1 --output docs/page.png 128 docs/page.png; fi
   exit
 fi
 mkdir -p "$1"

@@ -82,6 +82,7 @@ _Static_assert(sizeof(cg_chunk) == 64, "the chunk header is one cache line");
 #define CG_BUSY 65536u /* busy, less 1, of a thread that always had a processor */
 #define CG_TIME_BINS 176u
 #define CG_WHOLE 64u /* what a call adds to a bin that stands for itself */
+#define CG_THREAD_NAME 60u /* bytes of a thread's name */
 #define CG_MOST_NODES (1u << 20) /* of a tree, whatever the file has room for */
 
 enum { CG_ROOT, CG_SIDE, CG_UNUSED, CG_BEGIN }; /* the nodes that each tree has; the first of the others */
@@ -171,7 +172,9 @@ typedef struct {
 	uint64_t pad3[7];
 	cg_long long_calls[CG_LONGS]; /* 576 */
 	uint64_t stretches[CG_WINDOWS];  /* 2624: ticks of intervals that were not timed */
-	uint64_t pad4[(CG_PAGE - 2688) / 8];
+	_Atomic uint32_t named;           /* 2688: bytes of name, with release; 0: not told */
+	char name[CG_THREAD_NAME];
+	uint64_t pad4[(CG_PAGE - 2752) / 8];
 } cg_tree;
 
 _Static_assert(offsetof(cg_tree, paths) == 64 && offsetof(cg_tree, used) == 80 && offsetof(cg_tree, place) == 128 &&
@@ -181,7 +184,7 @@ _Static_assert(offsetof(cg_tree, paths) == 64 && offsetof(cg_tree, used) == 80 &
 		       offsetof(cg_tree, windows) == 256 &&
 		       offsetof(cg_tree, joined) == 512 && offsetof(cg_tree, long_calls) == 576 &&
 		       offsetof(cg_tree, counted_cost) == 68 && offsetof(cg_tree, lasting) == 72 &&
-		       offsetof(cg_tree, stretches) == 2624 &&
+		       offsetof(cg_tree, stretches) == 2624 && offsetof(cg_tree, named) == 2688 &&
 		       sizeof(cg_tree) == CG_PAGE,
 	       "a tree is laid out as FORMAT.md says");
 

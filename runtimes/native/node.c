@@ -98,6 +98,22 @@ static Value open_channel(Env env, Info info)
 	return number(env, (uint32_t)e);
 }
 
+CG_TLS char thread_name[CG_THREAD_NAME + 1];
+
+static void node_thread_name(void) { cg_name_thread(thread_name, strlen(thread_name)); }
+
+/* name(words): what the program calls this thread. It is told with the thread's first event. */
+static Value name_thread(Env env, Info info)
+{
+	size_t n = 1;
+	Value arg = NULL;
+	napi_get_cb_info(env, info, &n, &arg, NULL, NULL);
+	if (napi_get_value_string_utf8(env, arg, thread_name, sizeof thread_name, NULL))
+		thread_name[0] = 0;
+	cg_name_of_thread = node_thread_name;
+	return NULL;
+}
+
 /* reached is a connection to a socket of cg's, -1 if it cannot be had. */
 static int reached(const struct sockaddr_un *at)
 {
@@ -194,7 +210,8 @@ __attribute__((visibility("default"))) Value napi_register_module_v1(Env env, Va
 		const char *name;
 		Callback function;
 	} functions[] = {{"event", event}, {"open", open_channel}, {"counting", counting},
-			 {"known", known}, {"ask", ask}, {"nothing", nothing}};
+			 {"known", known}, {"ask", ask}, {"nothing", nothing},
+			 {"name", name_thread}};
 	Value v;
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
 		if (!napi_create_function(env, functions[i].name, strlen(functions[i].name), functions[i].function, NULL, &v))

@@ -8,6 +8,7 @@
  *   python_pausing.h     those of generators and coroutines
  *   python_woven.h       woven code from the cache
  *   python_main.h        the start of the program
+ *   python_threads.h     the names of threads
  */
 #include "c_host.h"
 #include "channel.h"
@@ -15,6 +16,7 @@
 #include "python_checkpoint.h"
 #include "python_main.h"
 #include "python_pausing.h"
+#include "python_threads.h"
 #include "python_woven.h"
 
 #include <stdlib.h>
@@ -96,8 +98,10 @@ static PyObject *open_channel(PyObject *module, PyObject *const *args, Py_ssize_
 	int e = errno;
 	if (!e && !cg_cost)
 		calibrate(state_of(module), n > 1 ? args[1] : NULL);
-	if (!e)
+	if (!e) {
 		cg_host_units();
+		cg_name_of_thread = python_thread_name;
+	}
 	errno = e;
 	result = e ? PyErr_SetFromErrnoWithFilename(PyExc_OSError, name) : result;
 	Py_DecRef(bytes);

@@ -362,6 +362,7 @@ static void cg_begin_tree(void)
 	cg_chunk *c = &t->tree->head;
 	cg_fill_header(c, CG_FIRST | CG_OTHERS, cg_missed);
 	t->tree->used = 0;
+	atomic_store(&t->tree->named, 0);
 	if (t->forked) { /* the time from there is that of the frame in which the process was forked */
 		struct timespec used;
 		c->tick = t->forked;
@@ -378,6 +379,24 @@ static void cg_begin_tree(void)
 	}
 	atomic_store(&t->tree->place, t->last << 24 | cg_top());
 	atomic_store_explicit(&c->seq, s, memory_order_release);
+}
+
+/* Where the language has names for threads: gives the name of this thread to cg_name_thread. It is called when the
+ * thread has taken a tree. */
+static void (*cg_name_of_thread)(void);
+
+/* cg_name_thread tells what the program calls this thread, as UTF-8. A long name is cut. */
+static inline void cg_name_thread(const char *name, size_t n)
+{
+	cg_tree *tree = cg_mine.tree;
+	if (!tree || cg_mine.stale)
+		return;
+	if (n > sizeof tree->name)
+		for (n = sizeof tree->name; n > 0 && ((unsigned char)name[n] & 0xc0) == 0x80; n--)
+			;
+	atomic_store(&tree->named, 0);
+	memcpy(tree->name, name, n);
+	atomic_store_explicit(&tree->named, (uint32_t)n, memory_order_release);
 }
 
 /* cg_take_tree takes the lowest free tree for this thread; 0 where there is
@@ -397,6 +416,8 @@ static int cg_take_tree(void)
 		}
 		cg_begin_tree();
 		pthread_setspecific(cg_key, (void *)1);
+		if (cg_name_of_thread)
+			cg_name_of_thread();
 		return 1;
 	}
 	return 0;

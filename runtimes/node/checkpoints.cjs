@@ -9,6 +9,8 @@ const EXIT = 1 << 21, SUSPEND = 2 << 21, RESUME = 3 << 21, CLOSE = 5 << 21;
 // Of the box (runtimes/native/node_counting.h): an event, how many tasks are open, a node, and how many tasks it holds.
 const EVENT = 0, OPEN = 1, NODE = 2, MOST_TASKS = 64;
 
+const threads = require('node:worker_threads');
+
 const native = { exports: {} };
 let pure;  // pure.cjs, where there is no addon
 let tasks; // the box
@@ -24,6 +26,7 @@ function begin(run) {
   box[NODE] = counts ? Number(run.counted) * 16 : 0;
   const error = open(run.channel);
   if (error) return 'the channel cannot be opened: error ' + error;
+  native.exports.name(threadName());
   tasks = box;
   const views = counts ? counting() : undefined;
   if (views) {
@@ -63,6 +66,11 @@ function beginPure(run, reason) {
   define('cg$s', (site, value) => { suspend(site); return value; });
   define('cg$r', (site, value) => { resume(site); return value; });
   return '';
+}
+
+/** What this thread is called: the name that its worker was given, which Node tells from 22.20 and 24.6 on. */
+function threadName() {
+  return threads.isMainThread ? 'main' : String(threads.threadName || `worker ${threads.threadId}`);
 }
 
 /** Tells which tasks are open in this thread, the outermost first. */

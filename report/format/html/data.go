@@ -96,19 +96,20 @@ type pagePaths struct {
 	columns [][]uint64
 }
 
-// pathsOf numbers what the paths are of: functions by name and file, tasks by name.
+// pathsOf numbers what the paths are of: functions by name and place, since a property's getter and setter have one
+// name; tasks by name.
 func pathsOf(r *report.Run, text func(string) int) pagePaths {
 	n := len(r.Paths)
 	p := pagePaths{Program: r.Title(), Size: n, Energy: true, Name: []int{}, File: []int{}, Line: []int{}}
-	type kind struct{ name, file int }
+	type kind struct{ name, file, line int }
 	numbers := map[kind]int{}
 	number := func(name, file string, line int) int {
-		k := kind{text(name), text(file)}
+		k := kind{text(name), text(file), line}
 		i, known := numbers[k]
 		if !known {
 			i = len(p.Name)
 			numbers[k] = i
-			p.Name, p.File, p.Line = append(p.Name, k.name), append(p.File, k.file), append(p.Line, line)
+			p.Name, p.File, p.Line = append(p.Name, k.name), append(p.File, k.file), append(p.Line, k.line)
 		}
 		return i
 	}
@@ -267,6 +268,11 @@ func orEmpty[T any](list []T) []T {
 func pageRunOf(r *report.Run, source bool) pageRun {
 	whole := *r
 	whole.Sources = nil // stand beside the runs
+	if r.GPUs != nil {
+		gpus := *r.GPUs
+		gpus.KernelRuns = nil // stand in the timeline
+		whole.GPUs = &gpus
+	}
 	whole.Ledger, whole.Skipped, whole.Warnings = orEmpty(r.Ledger), orEmpty(r.Skipped), orEmpty(r.Warnings)
 	whole.Meta.Argv = orEmpty(r.Meta.Argv)
 	if r.Meta.DomainTopology == nil {

@@ -28,7 +28,7 @@ var page embed.FS
 var (
 	pageScripts = []string{"uplot/uPlot.iife.min.js", "base.js", "shared.js", "tip.js", "search.js", "tree.js",
 		"block.js", "head.js", "part.js", "lanes.js", "power.js", "flame.js", "functions.js", "source.js", "compare.js",
-		"overview.js", "panel.js", "export.js", "page.js"}
+		"gpu.js", "overview.js", "panel.js", "export.js", "page.js"}
 	pageStyles = []string{"uplot/uPlot.min.css", "page.css"}
 )
 

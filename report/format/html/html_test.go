@@ -238,6 +238,7 @@ func TestPage(t *testing.T) {
 		drag(`#power-plot .u-over`, 0.2, 0.7)
 		p.is(`Math.round(10 * document.getElementById('power-plot').dataset.from)+','+Math.round(10 * document.getElementById('power-plot').dataset.to)`, "2,7")
 		p.click(`#power-all`)
+		p.is(`document.getElementById('part').hidden`, "true") // what stands below it has moved
 		drag(`#strip`, 0.5, 0.9)
 		p.is(`Math.round(10 * document.getElementById('power-plot').dataset.from)+','+Math.round(10 * document.getElementById('power-plot').dataset.to)`, "5,9")
 		drag(`#strip`, 0.7, 0.4) // the window is moved

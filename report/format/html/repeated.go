@@ -24,7 +24,7 @@ import (
 var repeatedBody = frame.New(`<main>
 <h1>{{.Title}}</h1>
 <p>{{.Where}}</p>
-<img alt="The energy of each run of each command, with the mean and its 95 % interval" src="{{.Picture}}">
+<figure><img alt="The energy of each run of each command, with the mean and its 95 % interval" src="{{.Picture}}"></figure>
 <table>
 <thead><tr><th>command</th><th>program</th><th>95 % interval</th><th>machine</th><th>time</th><th>power</th><th>runs</th><th>against the first</th></tr></thead>
 <tbody>

@@ -61,9 +61,9 @@ var sheetBody = frame.New(`<main>
 {{end}}</dl>
 {{range .Warnings}}<p class="warning"><b>{{index . 0}}</b> {{index . 1}}</p>
 {{end}}{{with .Picture}}<figure><img alt="{{$.Pictured}}" src="{{.}}"></figure>
-{{end}}{{with .Chart}}<figure class="changes"><svg xmlns="http://www.w3.org/2000/svg" width="{{.Width}}" height="{{.Height}}" viewBox="0 0 {{.Width}} {{.Height}}" role="img" aria-label="Changes with their intervals">
-{{range .Ticks}}<line x1="{{.X}}" x2="{{.X}}" y1="0" y2="{{$.Chart.Bottom}}" class="{{.Class}}"/><text x="{{.X}}" y="{{$.Chart.Below}}" text-anchor="middle">{{.Text}}</text>
-{{end}}{{range .Rows}}<text x="{{$.Chart.Left}}" y="{{.Text}}" text-anchor="end">{{.Name}}<title>{{.Full}}</title></text>
+{{end}}{{range $chart := .Charts}}<figure class="changes{{if .Above}} narrow{{end}}"><svg xmlns="http://www.w3.org/2000/svg" width="{{.Width}}" height="{{.Height}}" viewBox="0 0 {{.Width}} {{.Height}}" role="img" aria-label="Changes with their intervals">
+{{range .Ticks}}<line x1="{{.X}}" x2="{{.X}}" y1="0" y2="{{$chart.Bottom}}" class="{{.Class}}"/><text x="{{.X}}" y="{{$chart.Below}}" text-anchor="middle">{{.Text}}</text>
+{{end}}{{range .Rows}}<text x="{{.Left}}" y="{{.Text}}" text-anchor="{{.Anchor}}">{{.Name}}<title>{{.Full}}</title></text>
 {{if .Allowed}}<line x1="{{.Allowed}}" x2="{{.Allowed}}" y1="{{.Top}}" y2="{{.End}}" class="allowed"/>
 {{end}}{{if .Band}}<line x1="{{.From}}" x2="{{.To}}" y1="{{.Y}}" y2="{{.Y}}" stroke="{{.Color}}" stroke-width="3" stroke-linecap="round" opacity=".45"/>
 {{end}}{{if .Dot}}<circle cx="{{.At}}" cy="{{.Y}}" r="4.5" fill="{{.Color}}"/>
@@ -86,7 +86,12 @@ figure { margin: 20px 0; }
 img { width: 100%; height: auto; border: 1px solid var(--line); border-radius: 8px; background: #fff; }
 .changes { margin: 20px 0; overflow-x: auto; }
 svg { max-width: 100%; height: auto; }
-@media (max-width: 700px) { .changes svg { max-width: none; } }
+.changes.narrow { display: none; }
+.changes svg { display: block; }
+@media (max-width: 700px) {
+  .changes { display: none; }
+  .changes.narrow { display: block; }
+}
 svg text { font-size: 12px; fill: currentColor; dominant-baseline: middle; }
 svg .tick { stroke: var(--line); }
 svg .zero { stroke: var(--soft); }
@@ -118,7 +123,7 @@ func (s sheet) write(w io.Writer) error {
 		Style: frame.Style + sheetStyle, Body: map[string]any{
 			"Title": shown.Line(s.title), "Lead": shown.Line(s.lead), "Facts": facts, "Warnings": warnings,
 			"Picture": picture, "Pictured": shown.Line(s.pictured),
-			"Chart": chartOf(s.changes), "Tables": tables, "Notes": lines(s.notes),
+			"Charts": chartsOf(s.changes), "Tables": tables, "Notes": lines(s.notes),
 		}})
 }
 
@@ -130,29 +135,37 @@ func lines(texts []string) []string {
 	return out
 }
 
-// Sizes of the chart of changes, in pixels of the page.
-const (
-	changeRows  = 30 // at most
-	changeRow   = 24
-	changeLeft  = 260 // names
-	changeWidth = 720 // the axis
-	changeName  = 36  // letters of a name
-)
+// chartSize is the size of a chart of changes, in pixels of the page.
+type chartSize struct {
+	row   int
+	left  int     // names stand there
+	width int     // the axis
+	name  int     // letters of a name
+	above bool    // names stand above their marks, and not beside them
+	ticks float64 // at most, on each side of none
+}
+
+var wideChart, narrowChart = chartSize{row: 24, left: 260, width: 720, name: 36, ticks: 5},
+	chartSize{row: 42, width: 290, name: 40, above: true, ticks: 2}
+
+// changeRows is how many changes a chart has at most.
+const changeRows = 30
 
 type changeChart struct {
-	Width, Height, Bottom, Below, Left int
-	Rows                               []changeMark
-	Ticks                              []changeTick
-	More                               int
-	Limits                             bool // a row has a threshold
+	Width, Height, Bottom, Below int
+	Rows                         []changeMark
+	Ticks                        []changeTick
+	More                         int
+	Limits                       bool // a row has a threshold
+	Above                        bool
 }
 
 type changeMark struct {
-	Name, Full, Color string
-	Y, Text, Top, End int
-	At, From, To      float64
-	Dot, Band         bool
-	Allowed           float64 // 0 for none: the axis begins behind the names
+	Name, Full, Color, Anchor string
+	Left, Y, Text, Top, End   int
+	At, From, To              float64
+	Dot, Band                 bool
+	Allowed                   float64 // 0 for none: the axis begins behind that
 }
 
 type changeTick struct {
@@ -160,9 +173,20 @@ type changeTick struct {
 	Text, Class string
 }
 
+// chartsOf are the charts of changes: that for a screen, and that for a telephone. There are none where no change is
+// known.
+func chartsOf(changes []change) (charts []*changeChart) {
+	for _, size := range []chartSize{wideChart, narrowChart} {
+		if c := chartOf(changes, size); c != nil {
+			charts = append(charts, c)
+		}
+	}
+	return charts
+}
+
 // chartOf draws changes on one axis, nil where none is known. The axis holds all changes
 // and as much of their intervals as three times that; ends beyond it are cut.
-func chartOf(changes []change) *changeChart {
+func chartOf(changes []change, size chartSize) *changeChart {
 	most := 0.0
 	for _, c := range changes {
 		if c.at != nil {
@@ -183,14 +207,17 @@ func chartOf(changes []change) *changeChart {
 	span := cmp.Or(wide, 0.01) * 1.1
 	at := func(v float64) float64 {
 		v = math.Max(-span, math.Min(span, v))
-		return math.Round(10*(changeLeft+10+(v+span)/(2*span)*changeWidth)) / 10
+		return math.Round(10*(float64(size.left)+10+(v+span)/(2*span)*float64(size.width))) / 10
 	}
-	out := &changeChart{Width: changeLeft + changeWidth + 40, Left: changeLeft}
+	out := &changeChart{Width: size.left + size.width + 40, Above: size.above}
 	out.More = max(0, len(changes)-changeRows)
 	for i, c := range changes[:len(changes)-out.More] {
-		y := i*changeRow + changeRow/2
-		m := changeMark{Name: short(shown.Line(c.name)), Full: shown.Line(c.name), Color: c.color, Y: y, Text: y,
-			Top: y - changeRow/2, End: y + changeRow/2}
+		y := i*size.row + size.row/2
+		m := changeMark{Name: short(shown.Line(c.name), size.name), Full: shown.Line(c.name), Color: c.color,
+			Left: size.left, Y: y, Text: y, Anchor: "end", Top: y - size.row/2, End: y + size.row/2}
+		if size.above {
+			m.Left, m.Text, m.Y, m.Anchor = 10, m.Top+14, m.Top+32, "start"
+		}
 		if c.at != nil {
 			m.Dot, m.At = true, at(*c.at)
 		}
@@ -202,13 +229,13 @@ func chartOf(changes []change) *changeChart {
 		}
 		out.Rows = append(out.Rows, m)
 	}
-	out.Bottom = len(out.Rows) * changeRow
+	out.Bottom = len(out.Rows) * size.row
 	out.Below, out.Height = out.Bottom+12, out.Bottom+24
 	step := math.Pow(10, math.Floor(math.Log10(span)))
-	for span/step < 2 {
+	for span/step < min(2, size.ticks) {
 		step /= 2
 	}
-	for span/step > 5 { // so that their labels have room
+	for span/step > size.ticks { // so that their labels have room
 		step *= 2
 	}
 	for k := math.Ceil(-span / step); k*step <= span; k++ {
@@ -222,9 +249,9 @@ func chartOf(changes []change) *changeChart {
 }
 
 // short cuts the front of a long name.
-func short(name string) string {
-	if r := []rune(name); len(r) > changeName {
-		return "…" + string(r[len(r)-changeName+1:])
+func short(name string, most int) string {
+	if r := []rune(name); len(r) > most {
+		return "…" + string(r[len(r)-most+1:])
 	}
 	return name
 }

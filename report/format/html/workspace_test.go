@@ -153,7 +153,7 @@ func TestWorkspace(t *testing.T) {
 		p := open(t, b, "colours", reporttest.Write(t, "html", r, format.Options{}), 1400, 900)
 		// A package has one hue in the table, the call paths and the first view.
 		p.tab("functions")
-		hues := `JSON.stringify([...document.querySelectorAll('#functions-table tbody tr')].slice(0, 40).map((e) => [e.querySelector('.name').textContent.split('.')[0], painter(cg.data.runs[0]).named(e.querySelector('.name').textContent)]))`
+		hues := `JSON.stringify(((run) => [...document.querySelectorAll('#functions-table tbody tr')].slice(0, 40).map((e) => e.querySelector('.name').textContent).map((name) => [name.split('.')[0], painter(run).hue(name, run.functions.find((f) => f.name === name).file)]))(cg.data.runs[0]))`
 		var list [][2]any
 		if err := json.Unmarshal([]byte(p.value(hues)), &list); err != nil {
 			t.Fatal(err)
@@ -166,7 +166,7 @@ func TestWorkspace(t *testing.T) {
 			of[k[0]] = k[1]
 		}
 		p.tab("flames")
-		p.is(`(() => { const e = [...document.querySelectorAll('#flame-boxes .box')].find((b) => b.node > 0), run = cg.data.runs[0], t = folded(run.tree()); return painter(run).box(t.name(e.node), t.file(e.node)).startsWith('hsl(' + painter(run).named(t.name(e.node)) + ' '); })()`, "true")
+		p.is(`(() => { const e = [...document.querySelectorAll('#flame-boxes .box')].find((b) => b.node > 0), run = cg.data.runs[0], t = folded(run.tree()); return painter(run).box(t.name(e.node), t.file(e.node)).startsWith('hsl(' + painter(run).hue(t.name(e.node), t.file(e.node)) + ' '); })()`, "true")
 		p.quiet()
 	})
 	t.Run("names", func(t *testing.T) {
@@ -178,6 +178,9 @@ func TestWorkspace(t *testing.T) {
 			`shortened('shop.stock.Stock.refill', 5)`:  "…fill",
 			`shortened('shop.stock.Stock.refill', 3)`:  "",
 			`shortened('a.', 4)`:                       "a.",
+			`shortened('test_shop.py::test_none', 16)`: "test_none",
+			`shortened('std::vector<a.b>::push', 18)`:  "vector<a.b>::push",
+			`shortened('std::vector<a.b>::push', 16)`:  "push",
 			`shortened('net/http.(*Server).Serve', 6)`: "Serve",
 		} {
 			p.is(call, want)
@@ -235,6 +238,7 @@ func TestWorkspace(t *testing.T) {
 		r.Functions = append(r.Functions, r.Functions[0])
 		for i, name := range []string{"app.main</script>", "app.work"} {
 			j := report.Joules(2_000_000 * (i + 1))
+			r.Functions[i].Line = []int{3, 12}[i]
 			r.Functions[i].Name, r.Functions[i].File, r.Functions[i].SelfEnergyJ, r.Functions[i].SelfTimeS = name, "/src/app.py", &j, 1
 		}
 		p := open(t, b, "part", reporttest.Write(t, "html", r, format.Options{Events: reporttest.EventLog(t, r.Meta.RunID, 1e6)}), 1400, 900)
@@ -250,7 +254,7 @@ func TestWorkspace(t *testing.T) {
 		p.is(bar, "250 ms to 750 ms: the machine used 10")
 		// main runs itself for 350 ms at 2 W, work in it for 150 and on a thread of its own for 100 ms, at 4 W.
 		for view, want := range map[string]string{"overview": "app.work 1.00J 5.0%; app.main</script> 700mJ 3.5%",
-			"functions": "app.work app.py:3 by time 2 1.00J 5.0% 1.00J 4.00W 250ms 250ms; app.main</script> app.py:3 by time 0 700mJ 3.5% 1.30J 2.00W 350ms 500ms",
+			"functions": "app.work app.py:12 by time 2 1.00J 5.0% 1.00J 4.00W 250ms 250ms; app.main</script> app.py:3 by time 0 700mJ 3.5% 1.30J 2.00W 350ms 500ms",
 			"tests":     "test_shop.py::test_work[1] in part 5.00J 20.0W 250ms; test_shop.py::test_none 2.00J 20.0W 100ms"} {
 			p.tab(view)
 			p.is(bar, "250 ms to 750 ms: the machine used 10")
@@ -287,6 +291,10 @@ func TestWorkspace(t *testing.T) {
 func TestDownloads(t *testing.T) {
 	r := reporttest.Example(t, nemb.Measured)
 	r.Functions[0].Name = "=1+2,\"x\""
+	used, lo, hi := report.Joules(2_000_000), report.Joules(1_500_000), report.Joules(2_500_000)
+	sum := report.Task{Name: "@sum", Depth: 1, StartedAtMonoNs: 1234567890123456, EndedAtMonoNs: 1234567990123456, DurationS: .1}
+	sum.EnergyJ, sum.LoJ, sum.HiJ = &used, &lo, &hi
+	r.Tasks = append(r.Tasks, sum)
 	p := open(t, browserOf(t), "downloads", reporttest.Write(t, "html", r, format.Options{}), 1400, 900)
 	folder := t.TempDir()
 	p.do(chromedp.ActionFunc(func(ctx context.Context) error {
@@ -318,6 +326,10 @@ func TestDownloads(t *testing.T) {
 	}
 	if i := slices.IndexFunc(rows, func(row []string) bool { return row[0] == `'=1+2,"x"` }); i < 0 {
 		t.Errorf("a name that is like a formula is not quoted: %q", rows)
+	}
+	rows, err = csv.NewReader(strings.NewReader(string(get("tasks.csv")))).ReadAll()
+	if err != nil || len(rows) != 2 || strings.Join(rows[1], " ") != "'@sum 1 1234567890123456 1234567990123456 0.1 2 1.5 2.5 20" {
+		t.Errorf("CSV of tasks: %v, %q", err, rows)
 	}
 	var saved struct {
 		Totals    report.Totals

@@ -41,7 +41,7 @@ function apart(run) {
   const p = run.paths;
   run.kinds = rows({ name: text(p.name), file: text(p.file), line: p.line }, p.name.length);
   run.tree = run.folded = () => null;
-  for (const list of [run.texts, run.timeline?.sites || []]) for (const w of list) cg.texts.add(w);
+  for (const list of [run.texts, run.timeline?.sites || [], (run.gpus?.kernels || []).map((k) => k.name)]) for (const w of list) cg.texts.add(w);
   delete run.texts;
 }
 cg.data.runs.forEach(apart);

@@ -1,13 +1,16 @@
 // Files that the page makes of what it shows.
 
+// csvOf is a table (RFC 4180). Energies are joules, times seconds.
+function csvOf(list, columns) {
+  // A program for tables would compute a cell that begins like a formula.
+  const cell = (v) => v === null || v === undefined ? '' : typeof v === 'number' ? String(Number.isInteger(v) ? v : Number(v.toPrecision(12))) : /[",\r\n]/.test(v = /^[=+\-@\t\r]/.test(v) ? "'" + v : v) ? '"' + v.replace(/"/g, '""') + '"' : v;
+  return [columns, ...list.map((f) => columns.map((c) => f[c]))].map((r) => r.map(cell).join(',')).join('\r\n') + '\r\n';
+}
+
 const files = {
-  // csv is the table of functions (RFC 4180). Energies are joules, times seconds.
-  csv(run) {
-    const columns = ['name', 'file', 'line', 'language', 'calls', 'self_energy_j', 'self_energy_lo_j', 'self_energy_hi_j', 'inclusive_energy_j', 'self_time_s', 'inclusive_time_s'];
-    // A program for tables would compute a cell that begins like a formula.
-    const cell = (v) => v === null || v === undefined ? '' : typeof v === 'number' ? String(Number(v.toPrecision(12))) : /[",\r\n]/.test(v = /^[=+\-@\t\r]/.test(v) ? "'" + v : v) ? '"' + v.replace(/"/g, '""') + '"' : v;
-    return [columns, ...run.functions.map((f) => columns.map((c) => f[c]))].map((r) => r.map(cell).join(',')).join('\r\n') + '\r\n';
-  },
+  csv: (run) => csvOf(run.functions, ['name', 'file', 'line', 'language', 'calls', 'self_energy_j', 'self_energy_lo_j', 'self_energy_hi_j', 'inclusive_energy_j', 'self_time_s', 'inclusive_time_s']),
+  // tasks has what cg report --table tasks has of them. Instants are of CLOCK_MONOTONIC, in nanoseconds.
+  tasks: (run) => csvOf(run.tasks.slice(1), ['name', 'depth', 'started_at_mono_ns', 'ended_at_mono_ns', 'duration_s', 'energy_j', 'energy_lo_j', 'energy_hi_j', 'avg_power_w']),
   // json is what the page shows of functions, tasks and totals.
   json(run) {
     const { meta, totals, ledger, functions, tasks, warnings } = run;
@@ -110,8 +113,9 @@ function downloads(run) {
   const item = (label, ending, type, make) => el('li', {}, el('button', { type: 'button', 'data-file': ending, onclick: (e) => { whenRead(async () => download(name + '.' + ending, await make(run), type)); e.target.closest('details').open = false; } }, label));
   const paths = run.paths.size > 1;
   return el('details', { class: 'menu', id: 'download' }, el('summary', {}, 'Download'), el('ul', {},
-    item('Functions, CSV', 'csv', 'text/csv', files.csv),
-    item('Functions and tests, JSON', 'json', 'application/json', files.json),
+    run.functions.length ? item('Functions, CSV', 'csv', 'text/csv', files.csv) : null,
+    run.tasks.length > 1 ? item(`${testsTitle(run)}, CSV`, 'tasks.csv', 'text/csv', files.tasks) : null,
+    item(`Functions and ${testsTitle(run).toLowerCase()}, JSON`, 'json', 'application/json', files.json),
     paths ? item('Call paths, speedscope', 'speedscope.json', 'application/json', files.speedscope) : null,
     paths ? item('Call paths, pprof', 'pb', 'application/octet-stream', files.pprof) : null));
 }

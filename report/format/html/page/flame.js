@@ -11,8 +11,9 @@ function shortened(name, room) {
   if (name.length <= room) return name;
   if (room < 4) return '';
   let rest = name;
-  for (let at = rest.search(/[./:]/); at >= 0 && at < rest.length - 1; at = rest.search(/[./:]/)) {
-    rest = rest.slice(at + 1);
+  const sign = name.includes('::') ? /::/ : /[./:]/, wide = name.includes('::') ? 2 : 1;
+  for (let at = rest.search(sign); at >= 0 && at < rest.length - wide; at = rest.search(sign)) {
+    rest = rest.slice(at + wide);
     if (rest.length <= room) return rest;
   }
   return '…' + rest.slice(rest.length - room + 1);

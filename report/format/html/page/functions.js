@@ -28,7 +28,7 @@ function sortable(id, rows, columns, options) {
     return th;
   }));
   function draw() {
-    const hits = cg.search.hits, down = state.down === 'yes', part = options.within?.() || null, as = [state.key, down, most, hits, cg.chosen?.name, cg.chosen?.file, cg.paper, part];
+    const hits = cg.search.hits, down = state.down === 'yes', part = options.within?.() || null, as = [state.key, down, most, hits, cg.chosen?.name, cg.chosen?.file, cg.chosen?.line, cg.paper, part];
     // What is drawn already is not drawn again: a table costs the browser more than all else.
     if (as.every((v, i) => v === drawnAs[i]) || !shown(head)) return;
     drawnAs = as;
@@ -95,12 +95,12 @@ function functions(run, go) {
   const columns = [
     { key: 'name', head: 'Function', text: true, value: (f) => f.name, cell: called },
     { key: 'calls', class: known ? 'roomy' : null, head: run.sampled ? 'Samples' : 'Calls', value: (f) => v(f).calls, cell: (f) => number(figure.count(v(f).calls)) },
-    known && { key: 'self', head: 'Self', title: 'without what it called', value: (f) => v(f).self_energy_j, cell: (f) => number(figure.energy(v(f).self_energy_j), m) },
+    known && { key: 'self', head: 'Self', title: 'without what it called', value: (f) => v(f).self_energy_j, cell: (f) => [number(figure.energy(v(f).self_energy_j), m), el('small', { class: 'phone' }, range(v(f).self_energy_lo_j, v(f).self_energy_hi_j))] },
     known && { key: 'interval', head: 'Interval of self', class: 'wide', title: 'what the true value lies between; sorted by the upper end', value: (f) => v(f).self_energy_hi_j, cell: (f) => el('span', { title: range(v(f).self_energy_lo_j, v(f).self_energy_hi_j) }, interval(v(f).self_energy_lo_j, v(f).self_energy_j, v(f).self_energy_hi_j, most())) },
     known && { key: 'share', class: 'extra', head: 'Share', title: 'of the energy of the program', value: (f) => v(f).share_percent, cell: (f) => number(figure.percent(v(f).share_percent)) },
     known && { key: 'inclusive', head: 'Inclusive', title: 'with what it called', value: (f) => v(f).inclusive_energy_j, cell: (f) => el('span', { title: perCall(run, f) }, number(figure.energy(v(f).inclusive_energy_j), m)) },
     known && { key: 'power', class: 'extra', head: 'Power', title: 'self energy by self time', value: (f) => v(f).avg_power_w, cell: (f) => number(figure.power(v(f).avg_power_w), v(f).avg_power_w === null ? '' : m) },
-    { key: 'time', head: 'Self time', value: (f) => v(f).self_time_s, cell: (f) => number(figure.time(v(f).self_time_s)) },
+    { key: 'time', class: known ? 'roomy' : null, head: 'Self time', value: (f) => v(f).self_time_s, cell: (f) => number(figure.time(v(f).self_time_s)) },
     { key: 'total', class: 'extra', head: 'Time', title: 'with what it called', value: (f) => v(f).inclusive_time_s, cell: (f) => number(figure.time(v(f).inclusive_time_s)) },
   ].filter(Boolean);
   const within = () => {

@@ -117,6 +117,12 @@ function machineState(run) {
     el('thead', {}, el('tr', {}, el('th', {}, ''), el('th', { scope: 'col' }, 'before'), el('th', { scope: 'col' }, 'after'))), el('tbody', {}, rows));
 }
 
+// threadNames are the names of the first threads that have one.
+function threadNames(run) {
+  const names = (run.threads || []).map((t) => t.name || (t.pid === t.tid ? t.comm : '')).filter(Boolean), most = 12;
+  return names.slice(0, most).join(', ') + (names.length > most ? ` and ${names.length - most} more` : '');
+}
+
 function details(run) {
   const m = run.meta, s = run.sampler, c = run.channel, p = run.process, noise = run.totals.noise;
   const line = (name, value) => value === '' || value === null || value === undefined ? null : el('tr', {}, el('th', { scope: 'row' }, name), el('td', {}, String(value)));
@@ -139,7 +145,7 @@ function details(run) {
         noise && noise.power_cv_percent !== null ? line('power of the machine', `${mark(run)}${text(figure.power(noise.power_mean_w))} ± ${text(figure.percent(noise.power_cv_percent))}`) : null,
         noise ? line('noise', noise.quality === null ? '?' : noise.quality) : null,
         noise ? line('samples missing', `${noise.samples_expected - noise.samples_captured} of ${noise.samples_expected}`) : null,
-        line('real-time sampler', s.realtime ? 'yes' : 'no'), line('checkpoints', text(figure.count(c.events))), line('lost', c.lost), c.cost ? line('a checkpoint takes', `${c.cost.event_ns.toFixed(0)} ns`) : null, line('threads', c.threads),
+        line('real-time sampler', s.realtime ? 'yes' : 'no'), line('checkpoints', text(figure.count(c.events))), line('lost', c.lost), c.cost ? line('a checkpoint takes', `${c.cost.event_ns.toFixed(0)} ns`) : null, line('threads', [c.threads, threadNames(run)].filter(Boolean).join(': ')),
         line('runtime', c.native ? 'native' : 'pure'), line('cg\u2019s processor time', text(figure.time(s.own_cpu_s)))))),
     machineState(run),
     run.functions.some((f) => f.file) && !run.functions.some((f) => cg.data.sources?.[f.file]) ? el('p', { class: 'hint', id: 'no-source' }, 'The source of the functions is not in this page: ', el('code', {}, 'cg measure --keep-source'), ' keeps it in a report, ', el('code', {}, 'cg report --with-source'), ' reads it where the program is.') : null,

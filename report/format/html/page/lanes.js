@@ -3,29 +3,33 @@
 
 const laneRow = 13, laneGap = 7, laneRows = 12;
 
+// threadWords names a thread: by what the program or the kernel calls it, and by its number.
+function threadWords(thread) { return !thread.name ? String(thread.tid) : thread.tid ? `${thread.name} (${thread.tid})` : thread.name; }
+
 // callLanes gives { element, draw } for a run with a timeline, null for one without.
 // left and right are the margins of the axis; zoom shows a part of the run.
 function callLanes(run, left, right, view, zoom) {
   const t = run.timeline;
   if (!t) return null;
   let top = 0;
-  const lanes = t.threads.map((thread) => {
+  const lanes = [...t.threads, ...t.gpus].map((thread) => {
     const rows = Math.min(laneRows, 1 + thread.depth.reduce((a, b) => Math.max(a, b), 0));
-    const lane = { thread, top, rows, height: rows * laneRow };
+    const lane = { thread, top, rows, height: rows * laneRow, gpu: t.gpus.includes(thread) };
     top += lane.height + laneGap;
     return lane;
   });
   const height = Math.max(top, laneRow);
-  const canvas = el('canvas', { id: 'calls', role: 'img', 'aria-label': 'Calls over time: ' + t.note });
+  const canvas = el('canvas', { id: 'calls', role: 'img', 'aria-label': 'Calls over time: ' + [t.note, t.gpu_note].filter(Boolean).join('; ') });
   const box = el('div', { class: 'calls' }, canvas);
   const told = el('p', { class: 'hint', id: 'calls-told' });
-  const said = `Calls: ${t.note}. A click on one zooms to it and selects its function.`;
+  const said = [t.threads.length ? `Calls: ${t.note}. A click on one zooms to it and selects its function.` : '', t.gpus.length ? `On GPUs: ${t.gpu_note}.` : ''].filter(Boolean).join(' ');
   told.textContent = said;
   const colors = painter(run);
   let width = 0;
 
   const seconds = (us) => us * 1e-6;
-  const functionAt = (i) => run.functions.find((g) => g.name === t.sites[i] && g.file === t.files[i]);
+  const kindAt = (i) => ({ name: t.sites[i], file: t.files[i], line: t.lines[i] });
+  const functionAt = (i) => functionOf(run, t.sites[i], t.files[i], t.lines[i]);
   function draw() {
     if (width <= 0) return;
     const ratio = devicePixelRatio || 1, c = canvas.getContext('2d');
@@ -53,9 +57,9 @@ function callLanes(run, left, right, view, zoom) {
         if (x1 <= last[row]) continue; // behind one that is drawn: narrower than a pixel
         last[row] = Math.ceil(Math.max(x1, x0 + 1));
         const w = Math.max(1, x1 - x0 - 0.5), y = lane.top + row * laneRow;
-        const name = t.sites[site[i]], chosen = cg.chosen?.name === name && cg.chosen.file === t.files[site[i]], faded = cg.search.hits ? !cg.search.hits({ name }) : cg.chosen && !chosen;
+        const kind = kindAt(site[i]), { name } = kind, faded = cg.search.hits ? !cg.search.hits(kind) : cg.chosen && !same(kind, cg.chosen);
         c.globalAlpha = faded ? 0.35 : 1;
-        c.fillStyle = `hsl(${colors.named(name)} ${theme.color('--fs')} ${theme.color('--fl')})`;
+        c.fillStyle = `hsl(${colors.hue(name, kind.file)} ${theme.color('--fs')} ${theme.color('--fl')})`;
         c.fillRect(x0, y, w, laneRow - 1);
         if (w > 40) {
           c.save();
@@ -63,7 +67,7 @@ function callLanes(run, left, right, view, zoom) {
           c.rect(x0, y, w - 2, laneRow);
           c.clip();
           c.fillStyle = theme.color('--box-ink');
-          c.fillText(shortened(name, Math.floor(w / 6)), x0 + 3, y + laneRow / 2);
+          c.fillText(shortened(name, Math.floor((w - 4) / 6.4)), x0 + 3, y + laneRow / 2);
           c.restore();
         }
       }
@@ -71,7 +75,11 @@ function callLanes(run, left, right, view, zoom) {
     c.restore();
     c.globalAlpha = 1;
     c.fillStyle = theme.color('--soft');
-    for (const lane of lanes) c.fillText(String(lane.thread.tid), 8, lane.top + laneRow / 2, left - 12);
+    for (const lane of lanes) {
+      const { name, tid } = lane.thread, words = name ? shortened(name, Math.floor((left - 12) / 5)) || name : String(tid);
+      c.fillText(words, 8, lane.top + laneRow / 2, left - 12);
+      if (name && lane.rows > 1 && !lane.gpu) c.fillText(String(tid), 8, lane.top + laneRow * 1.5, left - 12);
+    }
   }
 
   // at finds the call below the pointer: of those that are drawn there, the one
@@ -92,9 +100,12 @@ function callLanes(run, left, right, view, zoom) {
     const f = at(e);
     canvas.style.cursor = f ? 'pointer' : '';
     if (!f) { told.textContent = said; tip.hide(); return; }
-    const { from, long, site } = f.lane.thread, of = functionAt(site[f.i]), used = of && of.avg_power_w > 0 ? ` · by its power ${mark(run) || '~'}${text(figure.energy(seconds(long[f.i]) * of.avg_power_w))}` : '';
-    tip.show(e, el('b', {}, t.sites[site[f.i]]), ` · ${text(figure.time(seconds(long[f.i])))}`, used);
-    told.replaceChildren(el('b', {}, t.sites[site[f.i]]), ` for ${text(figure.time(seconds(long[f.i])))} from ${text(figure.time(seconds(from[f.i])))} on, in thread ${f.lane.thread.tid} of process ${f.lane.thread.pid}`, used);
+    const { from, long, site } = f.lane.thread, lasted = seconds(long[f.i]), name = t.sites[site[f.i]], words = threadWords(f.lane.thread);
+    // Of a kernel it is energy above idle, by the mean of all its runs.
+    const of = f.lane.gpu ? run.gpus.kernels.find((k) => k.name === name && k.domain === f.lane.thread.name) : functionAt(site[f.i]);
+    const used = of && of.avg_power_w > 0 ? ` · by its power ${mark(run) || '~'}${text(figure.energy(lasted * of.avg_power_w))}` : '';
+    tip.show(e, el('b', {}, name), ` · ${text(figure.time(lasted))}`, used, el('br', {}), el('small', {}, words));
+    told.replaceChildren(el('b', {}, name), ` for ${text(figure.time(lasted))} from ${text(figure.time(seconds(from[f.i])))} on, ${f.lane.gpu ? 'on ' + words : `in thread ${words} of process ${f.lane.thread.pid}`}`, used);
   });
   canvas.addEventListener('pointerleave', () => { told.textContent = said; tip.hide(); });
   canvas.addEventListener('click', (e) => {
@@ -107,5 +118,5 @@ function callLanes(run, left, right, view, zoom) {
   });
   wide(box, (w) => { width = w; draw(); });
   theme.listeners.push(draw);
-  return { element: [el('div', { class: 'sub' }, 'Calls by thread'), box, told], draw };
+  return { element: [el('div', { class: 'sub' }, t.gpus.length ? 'Calls by thread, and what ran on GPUs' : 'Calls by thread'), box, told], draw };
 }

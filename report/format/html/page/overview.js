@@ -38,7 +38,7 @@ function dearest(run, go) {
     sort();
     const hits = cg.search.hits, list = hits ? all.filter(hits) : all;
     body.replaceChildren(...list.slice(0, firstFunctions).map((f) => el('tr', { class: same(f, cg.chosen) ? 'chosen' : null },
-      el('th', { scope: 'row' }, el('div', { class: 'function' }, el('span', { class: 'named' }, colors.swatch(f.name, f.file), el('button', { type: 'button', class: 'name', title: 'Select it in all views', onclick: () => choose(f) }, parted(f.name))))),
+      el('th', { scope: 'row' }, el('div', { class: 'function' }, el('span', { class: 'named' }, colors.swatch(f.name, f.file), el('button', { type: 'button', class: 'name', title: 'Select it in all views', onclick: () => choose(f) }, parted(f.name)), apartBy(run, f) ? el('small', { class: 'where' }, apartBy(run, f)) : null))),
       el('td', {}, number(words(cost(f)), known ? m : '')),
       el('td', { class: 'wide' }, el('span', { title: known ? range(v(f).self_energy_lo_j, v(f).self_energy_hi_j) : '' }, known ? interval(v(f).self_energy_lo_j, cost(f), v(f).self_energy_hi_j, most) : interval(cost(f), cost(f), cost(f), most))),
       el('td', {}, known ? number(figure.percent(v(f).share_percent)) : null))));

@@ -9,6 +9,7 @@ function viewsOf(run, go) {
     run.paths.size > 0 && ['flames', 'Flame', () => [flames(run)], 'paths'],
     run.samples.t_us?.length > 1 && ['power', 'Timeline', () => [power(run)]],
     run.functions.length && ['functions', 'Functions', () => [functions(run, go)]],
+    hasKernels(run) && ['gpu', 'GPU', () => [gpuKernels(run), gpuFunctions(run, go)]],
     run.tasks.length > 1 && ['tests', testsTitle(run), () => [tests(run), unitsOfWork(run)]],
     run.functions.some((f) => cg.data.sources?.[f.file]) && ['source', 'Source', () => [go.code = source(run)]],
     ['details', 'Details', () => [details(run)]],
@@ -144,7 +145,7 @@ const keysOf = [
   const sheet = 640; // pixels of the page that A4 and Letter have beside their margins
   addEventListener('beforeprint', () => {
     cg.paper = true;
-    for (const id of ['overview', 'flames', 'functions', 'tests', 'compare', 'difference']) {
+    for (const id of ['overview', 'flames', 'functions', 'gpu', 'tests', 'compare', 'difference']) {
       if (!views.some((v) => v[0] === id)) continue;
       const box = make(id);
       box.hidden = false;

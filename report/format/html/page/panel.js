@@ -6,7 +6,7 @@ function panel(run, go) {
   const most = greatest(run.functions.map((f) => f.self_energy_hi_j || 0), 0);
   const line = (name, ...value) => [el('dt', {}, name), el('dd', {}, value)];
   const rows = (title, list, whole) => list.length ? [el('h3', {}, title), el('table', {}, el('tbody', {}, list.slice(0, 12).map((k) => el('tr', {},
-    el('th', { scope: 'row' }, k.file ? el('span', { class: 'named' }, colors.swatch(k.name, k.file), el('button', { type: 'button', class: 'name', onclick: () => choose(k) }, parted(k.name))) : el('span', { class: 'name' }, parted(k.name))),
+    el('th', { scope: 'row' }, k.file ? el('span', { class: 'named' }, colors.swatch(k.name, k.file), el('button', { type: 'button', class: 'name', onclick: () => choose(k) }, parted(k.name)), el('small', { class: 'where' }, apartBy(run, k))) : el('span', { class: 'name' }, parted(k.name))),
     el('td', {}, number(whole.words(k.sum), whole.mark)))))), list.length > 12 ? el('p', { class: 'hint' }, `and ${list.length - 12} more`) : null] : null;
   const inPart = (k) => !k ? ['it did not run'] : [...(known ? [number(figure.energy(k.energy), m), ' itself in '] : []), text(figure.time(k.time)), el('small', {}, known ? `, with what it called ${m}${text(figure.energy(k.wholeEnergy))}` : '')];
   let last = '';
@@ -14,7 +14,7 @@ function panel(run, go) {
     const c = cg.chosen, f = c && run.functions.find((g) => same(g, c));
     box.hidden = !f;
     document.body.classList.toggle('choosing', Boolean(f));
-    const inRange = f && partOf(run), part = inRange?.functions ? inRange : null, key = f ? [f.name, f.file, cg.read, part?.from, part?.to].join('\0') : '';
+    const inRange = f && partOf(run), part = inRange?.functions ? inRange : null, key = f ? [f.name, f.file, f.line, cg.read, part?.from, part?.to].join('\0') : '';
     if (!f || key === last) { last = key; return; }
     last = key;
     const [t] = treesOf(run), metric = run.paths.energy ? 'energy' : 'time', whole = { words: metricFigure[metric], mark: metric === 'energy' ? m : '' };

@@ -35,12 +35,10 @@ function ranIn(run, from, to) {
 function callsIn(run, from, to, known) {
   const line = run.timeline;
   if (!line) return { functions: null, tree: null, folded: null };
-  run.named ||= new Map(run.functions.map((f) => [f.name + '\0' + f.file, f]));
   const kinds = [{ name: run.paths.program, file: '', line: 0 }], of = [null];
   line.sites.forEach((name, i) => {
-    const f = run.named.get(name + '\0' + line.files[i]) || null;
-    kinds.push({ name, file: line.files[i], line: f ? f.line : 0 });
-    of.push(f);
+    kinds.push({ name, file: line.files[i], line: line.lines[i] });
+    of.push(functionOf(run, name, line.files[i], line.lines[i]));
   });
   const parent = [-1], kind = [0], time = [0], calls = [0], below = new Map();
   const node = (up, k) => {
@@ -144,7 +142,7 @@ function rangeOf(run) {
       el('td', {}, k.part === 1 ? '' : el('small', {}, 'in part')), el('td', {}, number(figure.energy(k.energy), m)), el('td', {}, number(figure.time(k.time)))));
     const ran = [...part.long || []].filter(([, k]) => k.time > 0).sort(([, a], [, b]) => b.time - a.time);
     const functionRows = ran.slice(0, 20).map(([f, k]) => el('tr', { class: same(f, cg.chosen) ? 'chosen' : null },
-      el('th', { scope: 'row' }, el('button', { type: 'button', class: 'name', onclick: () => choose(f) }, parted(f.name))),
+      el('th', { scope: 'row' }, el('button', { type: 'button', class: 'name', onclick: () => choose(f) }, parted(f.name)), apartBy(run, f) ? el('small', { class: 'where' }, apartBy(run, f)) : null),
       known ? el('td', {}, f.avg_power_w > 0 ? number(figure.energy(k.energy), m || '~') : '') : null, el('td', {}, number(figure.time(k.time)))));
     element.replaceChildren(el('h3', {}, `From ${text(figure.time(part.from))} to ${text(figure.time(part.to))}`),
       ...[table('range-functions', ['Function', ...(known ? ['Energy'] : []), 'Self time'], functionRows),

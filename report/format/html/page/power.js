@@ -179,7 +179,7 @@ function power(run) {
       out.push(el('span', {
         class: 'task', title: `${k.t.name}\n${m}${text(figure.energy(k.t.energy_j))} in ${text(figure.time(k.t.duration_s))}`,
         css: { left: 64 + x + 'px', width: Math.max(1, w - 1) + 'px', top: k.lane * 20 + 'px', background: k.t.depth ? `hsl(${hue(k.t.name.split('::')[0])} var(--fs) var(--fl))` : 'var(--root)' },
-      }, w > 40 ? k.t.name : ''));
+      }, w > 40 ? shortened(k.t.name, Math.floor((w - 9) / 6.7)) : ''));
     }
     lanes.style.height = ends.length * 20 + 'px';
     lanes.replaceChildren(el('span', { class: 'lanes-label' }, 'tasks'), ...out);
@@ -198,7 +198,7 @@ function power(run) {
       cursor: { sync: { key: sync.key, filters: { pub: (type) => type === 'mousemove' || type === 'mouseleave' } }, drag: { x: true, y: false, setScale: false }, points: { show: false } },
       select: { show: true },
       scales: { x: { time: false, min: 0, max: end, auto: false }, y: { range: (u, lo, hi) => [0, Math.min(hi || 1, top || hi || 1) * 1.05] } },
-      axes: [{ ...axis('', 26), values: seconds, show: x, labelSize: 0, label: undefined }, { ...axis(label, 48) }],
+      axes: [{ ...axis('', 26), values: seconds, space: 72, show: x, labelSize: 0, label: undefined }, { ...axis(label, 48) }],
       series: [{}, ...columns.flatMap((d) => [
         { label: d.name + ', most', stroke: 'transparent', width: 0, paths: stepped, points: { show: false } },
         { label: d.name + ', least', stroke: 'transparent', width: 0, paths: stepped, points: { show: false } },
@@ -326,7 +326,7 @@ function power(run) {
     cg.timeline = { show: () => show(0, end) };
     let marked = null; // what was chosen and searched when the calls were drawn
     cg.redraw.push(() => {
-      const as = [cg.chosen?.name, cg.chosen?.file, cg.search.hits];
+      const as = [cg.chosen?.name, cg.chosen?.file, cg.chosen?.line, cg.search.hits];
       if (marked?.every((v, i) => v === as[i]) || !(shown(plot) || shown(cpuPlot))) return;
       marked = as;
       calls?.draw();

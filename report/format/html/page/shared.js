@@ -11,7 +11,24 @@ Object.assign(cg, {
   views: Object.create(null), // what is set in views, by view: it goes into the address
 });
 
-function same(a, b) { return Boolean(a && b) && a.name === b.name && a.file === b.file; }
+// same reports whether both are one function: a property's getter and setter have one name in one file. An address may
+// leave out the line.
+function same(a, b) { return Boolean(a && b) && a.name === b.name && a.file === b.file && (a.line === b.line || !a.line || !b.line); }
+
+// placed gives what a function is known by.
+function placed(name, file, line) { return name + '\0' + file + '\0' + line; }
+
+// functionOf gives the function of a run that stands there, null for none.
+function functionOf(run, name, file, line) {
+  run.placed ||= new Map(run.functions.map((f) => [placed(f.name, f.file, f.line), f]));
+  return run.placed.get(placed(name, file, line)) || null;
+}
+
+// apartBy tells a function from others of its name and file: by its line, '' where there is no other.
+function apartBy(run, kind) {
+  run.names ||= run.functions.reduce((m, f) => m.set(f.name + '\0' + f.file, (m.get(f.name + '\0' + f.file) || 0) + 1), new Map());
+  return run.names.get(kind.name + '\0' + kind.file) > 1 ? `:${kind.line}` : '';
+}
 
 function changedSomething() { for (const f of cg.redraw) f(); remember(); }
 
@@ -84,10 +101,9 @@ function painter(run) {
   }
   const hues = [24, 202, 150, 46, 262, 348, 88, 226, 318, 178];
   const hueOf = (name, file) => hues[(order.get(group(name, file)) ?? hash(group(name, file))) % hues.length];
-  const fileOf = new Map(run.functions.map((f) => [f.name, f.file]));
   return run.painter = {
     box: (name, file) => `hsl(${hueOf(name, file)} var(--fs) calc(var(--fl) + ${hash(name) % 7 - 3}%))`,
-    named: (name) => hueOf(name, fileOf.get(name) ?? ''), // where only the name is known
-    swatch: (name, file) => el('span', { class: 'swatch', css: { background: `hsl(${hueOf(name, file)} var(--fs) calc(var(--fl) - 12%))` } }),
+    hue: hueOf,
+    swatch: (name, file) => el('span', { class: 'swatch', css: { background: `hsl(${hueOf(name, file)} var(--fs) var(--sl))` } }),
   };
 }

@@ -5,6 +5,13 @@
 // folded, where they are more than a few. Lines are made in parts, so that a long file does not hold up the page.
 const dearEnough = 0.01, foldedLines = 4, aroundLines = 2, chunkLines = 150;
 
+// folderOf gives the folder that all files are in, with what stands behind it, '' where they have none in common.
+function folderOf(files) {
+  let folder = files[0].replace(/[^/\\]*$/, '');
+  while (folder && !files.every((f) => f.startsWith(folder))) folder = folder.slice(0, -1).replace(/[^/\\]*$/, '');
+  return folder;
+}
+
 function source(run) {
   const files = new Map(), m = mark(run);
   const known = run.totals.program_energy_j !== null;
@@ -21,9 +28,9 @@ function source(run) {
   if (!files.size) return null;
   const order = [...files.keys()].sort((a, b) => files.get(b).cost - files.get(a).cost);
   const ends = new Map(run.sites.map((s) => [s.file + '\0' + s.line + '\0' + s.name, s.end_line]));
-  const state = view('source', { lines: 'dear' });
+  const state = view('source', { lines: 'dear' }), inside = folderOf(order);
   const pick = el('select', { id: 'source-file', 'aria-label': 'File', onchange: () => show(pick.value) },
-    order.map((f) => el('option', { value: f }, `${f} · ${(known ? m : '') + text(words(files.get(f).cost))}`)));
+    order.map((f) => el('option', { value: f }, `${f.slice(inside.length)} · ${(known ? m : '') + text(words(files.get(f).cost))}`)));
   const note = el('p', { class: 'readout' });
   const code = el('div', { class: 'code', id: 'source-code', tabindex: '0', role: 'region', 'aria-label': 'Source' });
   let now = null, drawnPart, turns = 0;

@@ -42,17 +42,6 @@ function treeFrom(parent, kind, kinds, columns, known) {
   return t;
 }
 
-// kindsOf gives functions numbers by name and file.
-function kindsOf() {
-  const kinds = [], numbers = new Map();
-  return { kinds, number(name, file, line) {
-    const key = name + '\0' + file;
-    let k = numbers.get(key);
-    if (k === undefined) { k = kinds.length; numbers.set(key, k); kinds.push({ name, file, line }); }
-    return k;
-  } };
-}
-
 // folded joins a function that calls itself with its caller: what it used is added up.
 function folded(t) {
   const n = t.size, kept = new Uint32Array(n), to = new Uint32Array(n), named = Uint8Array.from(t.kinds, (k) => k.file ? 1 : 0);
