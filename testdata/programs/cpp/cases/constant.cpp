@@ -5,6 +5,8 @@
 constexpr int fib(int n) { int a = 0, b = 1; for (int i = 0; i < n; i++) { int c = a + b; a = b; b = c; } return a; }
 consteval int twice(int n) { return fib(n) * 2; }
 struct Point { int x, y; constexpr Point(int a, int b) : x(a), y(b) { } constexpr int sum() const { return x + y; } static constexpr int origin() { return 0; } };
+struct Step { int n; constexpr friend Step operator+(Step s, int k) { while (k--) s.n++; return s; } };
+static_assert((Step{1} + 2).n == 3);
 static_assert(fib(10) == 55 && Point(1, 2).sum() == 3 && Point::origin() == 0);
 constexpr auto square = [](int n) { return n * n; };
 static_assert(square(4) == 16);
