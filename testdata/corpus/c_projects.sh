@@ -29,6 +29,7 @@ projects=(
   "zstd    c   libzstd  250 make -s -C programs zstd-frugal ZSTD_NO_ASM=1 >b.txt && cd lib && ../programs/zstd-frugal -q -9 compress/zstd_opt.c -o t.zst && ../programs/zstd-frugal -dc t.zst | cmp - compress/zstd_opt.c && ../programs/zstd-frugal -t -q t.zst"
   "redis   c   redis    200 make -s -j2 -C src redis-server MALLOC=libc OPTIMIZATION=-O1 REDIS_CFLAGS=-DREDIS_TEST >b.txt 2>&1 && src/redis-server test all 2>&1 | grep -E '^\[(ok|fail)|tests,'"
   "json    cpp nlohmann-json3 200 c++ -O0 -Iinclude -Itests/thirdparty/doctest -Itest/thirdparty/doctest -DJSON_TEST_KEEP_MACROS test*/src/unit.cpp test*/src/unit-pointer_access.cpp test*/src/unit-element_access1.cpp test*/src/unit-merge_patch.cpp -o t && ./t"
+  "fmt     cpp fmtlib+googletest 100 cd $work/fmt/googletest && c++ -std=c++17 -O0 -DGTEST_HAS_PTHREAD=0 -Igoogletest/include -Igoogletest -Igooglemock/include -Igooglemock -c googletest/src/gtest-all.cc googletest/src/gtest_main.cc googlemock/src/gmock-all.cc && cd - >/dev/null && c++ -std=c++17 -O0 -DGTEST_HAS_PTHREAD=0 -Iinclude -isystem $work/fmt/googletest/googletest/include -isystem $work/fmt/googletest/googlemock/include src/format.cc src/os.cc test/args-test.cc test/color-test.cc test/gtest-extra.cc test/util.cc $work/fmt/googletest/*.o -o t && ./t"
   "gtest   cpp googletest 400 cmake -S . -B b -Dgtest_build_tests=On -DBUILD_GMOCK=Off >b.txt && cmake --build b --target gtest_no_test_unittest googletest-port-test googletest-filepath-test gtest-typed-test_test >>b.txt && ctest --test-dir b -R 'port-test|filepath-test|typed-test_test'"
   "tinyxml cpp tinyxml2 200 meson setup b -Dtests=true >m.txt && ninja -C b >>m.txt && b/xmltest"
 )
@@ -57,7 +58,7 @@ unfetched() {
 
 sum() { (cd "$1" && find . -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum); }
 # stable takes out times, process numbers, and the folders of the two builds.
-stable() { sed -E -e "s#$1#DIR#g" -e 's/[0-9.]+ (sec|milli-seconds)//g' | grep -v '^Internal ctest' || true; }
+stable() { sed -E -e "s#$1#DIR#g" -e 's/[0-9.]+ (sec|milli-seconds|ms)//g' | grep -v '^Internal ctest' || true; }
 
 failed=()
 wanted=${*:2}
