@@ -17,7 +17,7 @@ fetch() {
 	"$python" -m zipfile -e "$folder/$2"/*.whl "$folder/$2"
 	rm "$folder/$2"/*.whl
 	# What of the headers is C++, or of a toolkit that is not there.
-	sed -i '/#include <string>/d' "$folder/$2"/nvidia/*/include/*.h
+	find "$folder/$2" -name '*.h' -exec sed -i '/#include <string>/d' {} +
 	touch "$folder/$2/done"
 }
 
@@ -59,9 +59,9 @@ assert active == [{"name": "sm__cycles_active", "kind": "counter", "unit": "sm",
                    "description": "# of cycles with at least one warp in flight"}], active
 print(len(metrics), "metrics of GH100")
 EOF
-"$folder/cg" gpu metrics --chip GH100 sm__cycles_active | grep -qx sm__cycles_active.avg.pct_of_peak_sustained_elapsed
+"$folder/cg" gpu metrics --chip GH100 sm__cycles_active | grep -x sm__cycles_active.avg.pct_of_peak_sustained_elapsed >/dev/null
 for chip in TU102 GA100 AD102 GB202; do
-	"$folder/cg" gpu metrics --chip $chip --search sm__cycles_active | grep -q '^sm__cycles_active  *counter'
+	"$folder/cg" gpu metrics --chip $chip --search sm__cycles_active | grep "^sm__cycles_active  *counter" >/dev/null
 done
 CG_CUPTI="$folder/13.5.25/nvidia/cu13/lib" # which recurses without end where there is no driver, if it is asked
 if "$folder/cg" gpu metrics --chip GH100 >"$folder/out" 2>&1; then
