@@ -2,9 +2,11 @@ package languages
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"cg/instrument"
 )
@@ -36,8 +38,8 @@ func WriteSaved(base, dir string, contents map[string][]byte) (names []string, e
 		return nil, err
 	}
 	for rel, content := range contents {
-		name := filepath.Join(dir, rel)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		name, err := MakeWay(dir, rel)
+		if err != nil {
 			return nil, err
 		}
 		if err := os.WriteFile(name, content, 0o644); err != nil {
@@ -47,4 +49,28 @@ func WriteSaved(base, dir string, contents map[string][]byte) (names []string, e
 	}
 	slices.Sort(names)
 	return names, instrument.MarkSaved(dir)
+}
+
+// MakeWay makes the folders of a file below dir, and gives the file's path. Links that lie on its way or in its place
+// are removed: they lead to files of the user's.
+func MakeWay(dir, rel string) (string, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	name, parts := dir, strings.Split(filepath.Clean(rel), string(filepath.Separator))
+	for i, part := range parts {
+		name = filepath.Join(name, part)
+		if info, err := os.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			if err := os.Remove(name); err != nil {
+				return "", err
+			}
+		}
+		if i == len(parts)-1 {
+			break
+		}
+		if err := os.Mkdir(name, 0o755); err != nil && !os.IsExist(err) {
+			return "", err
+		}
+	}
+	return name, nil
 }

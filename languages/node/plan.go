@@ -40,10 +40,38 @@ var (
 
 // parse parses a text by the first grammar that places all of it.
 func parse(source []byte) (*syntax.Tree, error) {
-	if at := awaitUsing().FindIndex(source); at != nil {
-		return nil, fmt.Errorf("%w: the grammar does not know await using, at line %d", instrument.ErrSyntax,
-			1+bytes.Count(source[:at[0]], []byte("\n")))
+	t, err := parseUsing(source)
+	// Some grammar may place such a declaration as something else, and there its text is code.
+	for _, at := range awaitUsing().FindAllIndex(source, -1) {
+		if err != nil || !isText(t, at[0]) {
+			return nil, fmt.Errorf("%w: the grammar does not know await using, at line %d", instrument.ErrSyntax,
+				1+bytes.Count(source[:at[0]], []byte("\n")))
+		}
 	}
+	return t, err
+}
+
+// isText reports whether a byte lies in a comment, or in a literal but not in the code of a template.
+func isText(t *syntax.Tree, at int) bool {
+	text := false
+	for _, n := range t.Nodes {
+		if n.Start > at {
+			break
+		}
+		if at >= n.End {
+			continue
+		}
+		switch n.Type { // those that hold the byte follow each other inwards
+		case "comment", "hash_bang_line", "string", "template_string", "regex", "jsx_text":
+			text = true
+		case "template_substitution":
+			text = false
+		}
+	}
+	return text
+}
+
+func parseUsing(source []byte) (*syntax.Tree, error) {
 	if using().Match(source) {
 		if t, err := parseAsItIs(using().ReplaceAll(source, []byte("${1}const$2"))); err == nil {
 			return t, nil

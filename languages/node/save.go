@@ -228,17 +228,27 @@ func (s *saved) copyOthers() error {
 			return err
 		}
 		rel, _ := languages.Below(s.base, path)
-		to := filepath.Join(s.dir, rel)
 		switch {
 		case rel == ".":
-			return os.MkdirAll(to, 0o755)
+			return nil
 		case path == s.dir || d.IsDir() && (d.Name() == installed || strings.HasPrefix(d.Name(), ".")):
 			return fs.SkipDir
+		case s.rewritten[rel] != nil:
+			return nil // also where the source has a link
+		}
+		to, err := languages.MakeWay(s.dir, rel)
+		switch {
+		case err != nil:
+			return err
 		case d.IsDir():
-			return os.MkdirAll(to, 0o755)
+			err = os.Mkdir(to, 0o755)
+			if os.IsExist(err) {
+				err = nil
+			}
+			return err
 		case d.Type()&fs.ModeSymlink != 0:
 			return copyLink(path, to)
-		case !d.Type().IsRegular() || s.rewritten[rel] != nil:
+		case !d.Type().IsRegular():
 			return nil
 		}
 		return copyFile(path, to)

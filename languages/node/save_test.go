@@ -109,3 +109,69 @@ func TestSavedModules(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSavedLinks: a link of the source is a file of its own in the copy where it is rewritten; nothing is written through a
+// link, neither one of the source nor one that an earlier run has made.
+func TestSavedLinks(t *testing.T) {
+	top := t.TempDir()
+	const text = "module.exports = function a() { return 1 }\n"
+	files := map[string]string{
+		"ext/a.js": text, "ext/lib/b.js": text, "ext/data.txt": "data\n",
+		"q/main.js": "console.log(require('./bin/link.js')(), require('./bin/near.js')(), require('./lib/b.js')())\n",
+	}
+	writeFiles(t, top, files)
+	q, qo := filepath.Join(top, "q"), filepath.Join(top, "deep", "er", "qo")
+	if err := os.Mkdir(filepath.Join(q, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for link, to := range map[string]string{
+		"bin/link.js": filepath.Join(top, "ext/a.js"), "bin/near.js": "../../ext/a.js",
+		"lib": filepath.Join(top, "ext/lib"), "data.txt": filepath.Join(top, "ext/data.txt"),
+	} {
+		if err := os.Symlink(to, filepath.Join(q, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(filepath.Join(top, "ext/a.js"), 0o444); err != nil {
+		t.Fatal(err)
+	}
+	node := nodes(t)[0]
+	save := func() {
+		t.Helper()
+		if _, err := saveTarget(languages.Target{Args: []string{q}}, languagetest.Fine, qo); err != nil {
+			t.Fatal(err)
+		}
+		got := execute(t, qo, nil, node, "main.js")
+		if out := resultBlock.ReplaceAllString(got.Stdout, ""); out != "1 1 1\n" || got.Status != 0 {
+			t.Errorf("status %d: %s%s", got.Status, out, got.Stderr)
+		}
+		for _, rel := range []string{"bin/link.js", "bin/near.js"} {
+			content, err := os.ReadFile(filepath.Join(qo, rel))
+			if err != nil || !strings.Contains(string(content), aloneNames) {
+				t.Errorf("%s has no checkpoints: %s, %v", rel, content, err)
+			}
+		}
+		for rel, want := range files {
+			if content, err := os.ReadFile(filepath.Join(top, rel)); err != nil || string(content) != want {
+				t.Errorf("the source %s is %q, %v", rel, content, err)
+			}
+		}
+		if info, err := os.Stat(filepath.Join(top, "ext/a.js")); err != nil || info.Mode().Perm() != 0o444 {
+			t.Errorf("the source a.js: %v, %v", info.Mode(), err)
+		}
+	}
+	save()
+	save()
+	for _, link := range []string{"lib", "data.txt"} { // what was a link is none now
+		if err := os.Remove(filepath.Join(q, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeFiles(t, q, map[string]string{"lib/b.js": text, "data.txt": "other\n"})
+	save()
+	for _, rel := range []string{"lib/b.js", "data.txt"} {
+		if info, err := os.Lstat(filepath.Join(qo, rel)); err != nil || !info.Mode().IsRegular() {
+			t.Errorf("%s in the copy: %v, %v", rel, info, err)
+		}
+	}
+}

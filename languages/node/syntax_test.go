@@ -1,9 +1,11 @@
 package node
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
+	"cg/instrument"
 	"cg/instrument/edit"
 	"cg/languages/languagetest"
 )
@@ -54,7 +56,7 @@ func TestSyntaxOfTranspilers(t *testing.T) {
 func TestUsing(t *testing.T) {
 	node := newestNode()
 	if node == "" {
-		languagetest.Missing(t, "no Node that knows using: CG_VIEWERS names none")
+		t.Skip("CG_VIEWERS names no Node that knows using")
 	}
 	const class = "class R { constructor(n) { this.n = n } [Symbol.dispose]() { console.log('disposed', this.n) } }\n"
 	dir := t.TempDir()
@@ -71,5 +73,31 @@ func TestUsing(t *testing.T) {
 	same(t, execute(t, dir, nil, node, "await.js"), got)
 	if len(got.Skipped) != 1 {
 		t.Errorf("skipped: %v", got.Skipped)
+	}
+}
+
+// TestAwaitUsingNamed: only a declaration leaves its file alone, and not a text that names one.
+func TestAwaitUsingNamed(t *testing.T) {
+	const f = "async function f(db, open) { return db }\n"
+	for _, text := range []string{
+		f + "// await using a = open()\n", f + "/* await using a = open() */", f + "'await using a = open()'",
+		f + "`\nawait using a = open() ${f}`", f + "const r = /await using a = b/",
+		f + "const View = <p>await using a = open()</p>",
+		"using(1)\n" + f + "// await using a = open()\n",
+	} {
+		p, err := planModule([]byte(text), languagetest.Fine)
+		if err != nil || len(p.Sites) < 2 {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for _, text := range []string{
+		"async function f(open) { await using a = open() }", "async function f(all) { for (await using a of all) a.b() }",
+		"await using a = open()", "async function f(open) { `${async () => { await using a = open() }}` }",
+		"// await using a = open()\nasync function f(open) {\n  await using a = open()\n}",
+	} {
+		_, err := planModule([]byte(text), languagetest.Fine)
+		if !errors.Is(err, instrument.ErrSyntax) || !strings.Contains(err.Error(), "await using") {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }
