@@ -144,8 +144,9 @@ func (p *parser) yields(start, end int) (w wait, known bool) {
 // waits goes on for that.
 //
 // A wait is (__codegreen_waits{call}, co_await __codegreen_away(call, x)). What is awaited may be of any type, void
-// and references among them: the comma of the language keeps it. Where it is a number or a reference, the
-// other comma says at once that the coroutine goes on; else the end of the whole expression does.
+// and references among them: the comma of the language keeps it, and with it whether it is an object of its own or
+// refers to one. Where it is an lvalue, the other comma says at once that the coroutine goes on; else the end
+// of the whole expression does.
 const waiting = `namespace {
 struct __codegreen_frame {
 	unsigned long long __call;
@@ -182,21 +183,14 @@ struct __codegreen_waits {
 	__codegreen_waits(const __codegreen_waits &) = delete;
 	__attribute__((__always_inline__, __no_instrument_function__)) ~__codegreen_waits() { __frame->__back(); }
 };
-template <bool __is, typename __type> struct __codegreen_if { };
-template <typename __type> struct __codegreen_if<true, __type> { typedef __type __is; };
-template <typename __type> struct __codegreen_plain : __codegreen_if<__is_trivially_copyable(__type), __type> { };
-template <typename __type> __attribute__((__always_inline__, __no_instrument_function__)) inline __type &
-operator,(__codegreen_waits &&__of, __type &__value) noexcept
-{
-	__of.__frame->__back();
-	return __value;
-}
+template <typename __type> struct __codegreen_lasting { };
+template <typename __type> struct __codegreen_lasting<__type &> { typedef __type &__is; };
 template <typename __type> __attribute__((__always_inline__, __no_instrument_function__))
-inline typename __codegreen_plain<__type>::__is
+inline typename __codegreen_lasting<__type>::__is
 operator,(__codegreen_waits &&__of, __type &&__value) noexcept
 {
 	__of.__frame->__back();
-	return static_cast<__type &&>(__value);
+	return __value;
 }
 template <typename __type> __attribute__((__always_inline__, __no_instrument_function__)) inline __type &&
 __codegreen_away(__codegreen_frame *__of, __type &&__value) noexcept

@@ -1,7 +1,6 @@
 package c
 
 import (
-	"bytes"
 	"strings"
 
 	"cg/checkpoint"
@@ -120,16 +119,17 @@ func spaceless(name string) string {
 // scopedAlone says why a function of C++ is left alone: it may be computed by the compiler.
 func (p *parser) scopedAlone(i, body int) (why string) {
 	// Before friend, a word is in no node of the definition.
-	start := p.tree.Nodes[i].Start
-	from := bytes.LastIndexAny(p.tree.Source[:start], ";{}:") + 1
-	scan(p.tree.Source[from:start], func(at, end int) int {
-		if w := string(p.tree.Source[from+at : from+end]); w == "constexpr" || w == "consteval" {
-			why = "is " + w
+	if k := p.tree.Nodes[i].Parent; k >= 0 && p.tree.Nodes[k].Type == "friend_declaration" {
+		before := p.tree.Source[p.tree.Nodes[k].Start:p.tree.Nodes[i].Start]
+		scan(before, func(at, end int) int {
+			if w := string(before[at:end]); w == "constexpr" || w == "consteval" {
+				why = "is " + w
+			}
+			return end
+		})
+		if why != "" {
+			return why
 		}
-		return end
-	})
-	if why != "" {
-		return why
 	}
 	for k := i + 1; k < body; k++ {
 		if n := p.tree.Nodes[k]; n.Parent == i && n.Type == "type_qualifier" {

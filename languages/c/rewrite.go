@@ -197,11 +197,11 @@ func (u *unitPlan) guardOf(f planned, number int) string {
 	case u.computed(f):
 		return fmt.Sprintf(guardComputed, site, site)
 	}
-	text := before + fmt.Sprintf(guard, site, own)
+	form := guard
 	if f.spread {
-		text = leaveApart(text)
+		form = leaveApart(guard)
 	}
-	return text
+	return before + fmt.Sprintf(form, site, own)
 }
 
 // Instances of a template are functions of their own (--instances): each has a variable, and asks for its number

@@ -57,6 +57,25 @@ struct Later {
 };
 struct Nothing : std::suspend_always { void await_suspend(std::coroutine_handle<> h) const { waiting.push_back(h); } };
 struct Reference { int &to; bool await_ready() { return true; } void await_suspend(std::coroutine_handle<>) { } int &await_resume() { return to; } };
+struct Ready { bool await_ready() { return true; } void await_suspend(std::coroutine_handle<>) { } };
+struct Small { int n; };
+class Sealed {
+	Sealed(const Sealed &) = default;
+public:
+	int n;
+	explicit Sealed(int k) : n(k) { }
+};
+struct Passing : Ready { int *of; explicit Passing(int *p) : of(p) { } int &&await_resume() { return std::move(*of); } };
+struct Giving : Ready { Small &of; explicit Giving(Small &s) : of(s) { } Small &&await_resume() { return std::move(of); } };
+struct Firm : Ready { const Small &of; explicit Firm(const Small &s) : of(s) { } const Small &&await_resume() { return std::move(of); } };
+struct Fixed : Ready { const Small await_resume() { return {6}; } };
+struct Closed : Ready { Sealed await_resume() { return Sealed(8); } };
+static int bump(Small &&s) { while (s.n < 9) s.n += 3; return s.n; }
+static int bump(const Small &s) { int k = s.n; while (k > 3) k -= 3; return -k; }
+static const char *kind(Small &&) { return "own"; }
+static const char *kind(const Small &&) { return "firm"; }
+static const char *kind(Small &) { return "lasting"; }
+static const char *kind(const Small &) { return "lasting and firm"; }
 struct Elsewhere {
 	std::thread *t;
 	bool await_ready() { return false; }
@@ -86,6 +105,19 @@ static Task<int> all(int n)
 	std::printf("kept %s %d\n", kept.name.c_str(), seen);
 	auto inner = [&](int k) -> Task<int> { co_return co_await later(k) + seen; };
 	co_return total + (co_await inner(4) ? co_await inner(5) : 0);
+}
+static Task<int> referred()
+{
+	int value = 1;
+	int &&passed = co_await Passing{&value};
+	passed = 42;
+	Small small{1};
+	int bumped = bump(co_await Giving{small});
+	auto &&fixed = co_await Fixed{};
+	auto &&sealed = co_await Closed{};
+	std::printf("%d %d %d %d %d\n", value, bumped, small.n, fixed.n, sealed.n);
+	std::printf("%s, %s, %s\n", kind(co_await Giving{small}), kind(co_await Firm{small}), kind(co_await Fixed{}));
+	co_return work(co_await Passing{&value});
 }
 struct Pair { int count; const char *of; };
 struct Words {
@@ -130,6 +162,9 @@ int main()
 	auto w = whole();
 	w.handle.resume();
 	loop();
+	auto same = referred();
+	same.handle.resume();
+	std::printf("%d\n", same.await_resume());
 	auto few = words(2), cut = words(9);
 	try { while (few.next()) std::puts(few.handle.promise().word.c_str()); } catch (const std::logic_error &e) { std::puts(e.what()); }
 	cut.next();
