@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds projects of C and C++ from Debian's source packages, and runs their tests, as they are and with checkpoints
 # in every function: the tests must end and say the same, nothing may be lost, no function is skipped but those
-# that the compiler computes (constexpr), and the sources are left as they are. One project each for make, configure, CMake, Meson.
+# that the compiler computes (constexpr), and the sources are left as they are.
 # usage: c_projects.sh [FOLDER [NAME...]]   keeps what it makes in FOLDER; NAME are some of the projects
 # NAME may be short: those that .ci/run builds.
 # It needs apt-get, debian-archive-keyring, make, cmake, meson, ninja and the network. Where the sources cannot be
