@@ -1,9 +1,11 @@
 package instrument_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"cg/instrument"
 	"cg/instrument/edit"
@@ -33,11 +35,7 @@ func TestPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"1-0-1": "ok\x00", "1-0-2": "ok\x00#a"} {
-		var answer []byte
-		for err := os.ErrNotExist; err != nil; {
-			answer, err = os.ReadFile(filepath.Join(dir, name+".answer"))
-		}
-		if string(answer) != want {
+		if answer := awaitFile(t, filepath.Join(dir, name+".answer")); string(answer) != want {
 			t.Errorf("%s: %q, want %q", name, answer, want)
 		}
 	}
@@ -46,5 +44,23 @@ func TestPipe(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// awaitFile reads a file that another goroutine makes. It gives up after a minute.
+func awaitFile(t *testing.T, path string) []byte {
+	t.Helper()
+	patience, end := context.WithTimeout(t.Context(), time.Minute)
+	defer end()
+	for {
+		content, err := os.ReadFile(path)
+		if err == nil {
+			return content
+		}
+		select {
+		case <-patience.Done():
+			t.Fatalf("no answer: %v", err)
+		case <-time.After(time.Millisecond):
+		}
 	}
 }
