@@ -122,8 +122,8 @@ func TestEnergyIsProcessorTime(t *testing.T) {
 		f := function(r, "__main__."+name)
 		got, want := f.SelfEnergyJ.Float()/sum, seconds/all
 		t.Logf("%s: %.4f of the energy, %.4f of the time, %s %s", name, got, want, f.EnergyMethod, f.Unresolved)
-		lo, hi := f.SelfEnergyLoJ, f.SelfEnergyHiJ // none of a function whose energy the data do not show
-		holds := lo == nil || hi == nil || lo.Float() <= (want+0.05)*sum && (want-0.05)*sum <= hi.Float()
+		lo, hi := f.SelfEnergyLoJ, f.SelfEnergyHiJ // none of waits where the data do not show the little that it has
+		holds := lo != nil && hi != nil && lo.Float() <= (want+0.05)*sum && (want-0.05)*sum <= hi.Float()
 		if math.Abs(got-want) > 0.05 && !(isLoaded && name != "waits" && holds) {
 			t.Errorf("%s has %.2f %% of the energy and %.2f %% of the processor time", name, 100*got, 100*want)
 		}

@@ -55,7 +55,6 @@ import (
 	"os"
 	"runtime"
 	"strconv"
-	"sync"
 	"syscall"
 	"unsafe"
 )
@@ -145,7 +144,7 @@ for i in range(8):
     add(100000)
     reference(1000000)
 ` + sameEnd, "", "", []string{"__main__.reference", "__main__.numbers", "__main__.add"}, true},
-	{"goroutines", "main.go", sameGo + `
+	{"goroutines", "main.go", strings.Replace(sameGo, "import (", "import (\n\t\"sync\"", 1) + `
 func fib(n int) int {
 	if n < 2 {
 		return n
@@ -181,7 +180,6 @@ func main() {
 		fib(26)
 		reference(15000000)
 	}
-	new(sync.Mutex).Lock()
 	tell(".reference", used)
 }
 `, "go", "go", []string{"main.reference", "main.fib"}, true},
@@ -344,13 +342,17 @@ func (p same) same(t *testing.T, all []way) (agree, compared int) {
 		}
 	}
 	for at, f := range p.functions {
-		wide, parts := 0.0, [][3]float64{}
+		wide, parts, bounded := 0.0, [][3]float64{}, false
 		for i, w := range all {
 			parts = append(parts, w.partOf(runs[i], f, reference[i]))
+			bounded = bounded || isBounded(function(runs[i], f))
 			wide += (parts[i][2] - parts[i][0]) / 2 / float64(len(all))
 			if n, first := function(runs[i], f).Calls, function(runs[0], f).Calls; n != first || n == 0 {
 				t.Errorf("%s: %s has %d calls, and had %d", w, f, n, first)
 			}
+		}
+		if at == 0 && !bounded { // each comparison with a part without bounds agrees
+			t.Errorf("%s: its energy has not both bounds in any way", f)
 		}
 		agrees := func(a, b [3]float64, what ...any) {
 			compared++
@@ -372,6 +374,9 @@ func (p same) same(t *testing.T, all []way) (agree, compared int) {
 	}
 	return agree, compared
 }
+
+// isBounded reports whether a function's energy has an interval that tells something of it.
+func isBounded(f report.Function) bool { return f.SelfEnergyLoJ != nil && f.SelfEnergyHiJ != nil }
 
 // partOf is what a function has of what the long function used, and its bounds. The estimate's powers may all be off
 // together, which is no matter of the part.
