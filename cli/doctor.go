@@ -89,6 +89,8 @@ func putDiagnosis(d *doctor.Diagnosis, installed []languages.Installed, next doc
 		width = math.MaxInt // a file has long lines, in which grep finds what it looks for
 	}
 	line := func(level, of, text string) {
+		// Words of others stand in them, such as what a program in PATH says of its version.
+		level, of, text = shown.Line(level), shown.Line(of), shown.Line(text)
 		put("%s", shown.Safe(manual.Row(fmt.Sprintf("%-8s %-14s ", level, of), text, width)))
 	}
 	for _, f := range d.Findings {
