@@ -20,7 +20,7 @@ func gpuFlags() []cli.Flag {
 			Usage: "sample performance counters of NVIDIA GPUs beside the program: `A,B,...` (cg gpu metrics lists " +
 				"them); with --gpu-kernels also by kernel"},
 		&cli.StringFlag{Name: "gpu-interval", Value: "100us",
-			Usage: "one sample of --gpu-metrics each `TIME`; with cycles, such as 200000cycles, on GPUs that have no " +
+			Usage: "one sample of --gpu-metrics each `TIME`; with cycles, such as 20000cycles, on GPUs that have no " +
 				"samples by time (Turing, A100)"},
 	}
 }

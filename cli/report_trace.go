@@ -44,7 +44,7 @@ func reportTrace(c *cli.Context) error {
 	if len(names) != 1 {
 		return fail(statusUsage, "--from recorder: %d folders: name that of one trace", len(names))
 	}
-	for _, flag := range []string{"events", "with-source", "watch"} {
+	for _, flag := range []string{"events", "with-source", "watch", "lsp", "advice"} {
 		if c.IsSet(flag) {
 			return fail(statusUsage, "--%s is for runs, and a trace of Recorder has nothing for it", flag)
 		}
