@@ -36,8 +36,8 @@ type State struct {
 	// dram (0:1)/long_term for that of the first package. An older cg told no number.
 	PowerCapsW map[string]float64 `json:"power_caps_w"`
 	// CPULimit, MemoryLimitBytes and CPUSet are those of cg's control group and the groups above it (version 2): of
-	// so many processors (cpu.max), of memory (memory.max), and which processors. Where no group of version 2 tells
-	// CPUSet, it is that of cg itself (Cpus_allowed_list of /proc/self/status).
+	// so many processors (cpu.max), of memory (memory.max), and which processors. CPUSet has those of them on which cg
+	// itself may run (Cpus_allowed_list of /proc/self/status), and all of these where no group of version 2 tells any.
 	// LimitsKnown tells that the groups were read: a limit of nil is then none, and else not known.
 	LimitsKnown      bool     `json:"limits_known,omitempty"`
 	CPULimit         *float64 `json:"cpu_limit"`
@@ -219,9 +219,65 @@ func (s *State) group(root nemb.Root) {
 			break
 		}
 	}
-	if s.CPUSet == "" {
-		s.CPUSet = text(root.Proc("self/status"), "Cpus_allowed_list:")
+	s.CPUSet = both(s.CPUSet, text(root.Proc("self/status"), "Cpus_allowed_list:"))
+}
+
+// both are the processors that are in two lists such as 0-3,6 (cpuset(7), list format). A list that is empty or none tells
+// nothing.
+func both(a, b string) string {
+	one, other := processors(a), processors(b)
+	switch {
+	case len(other) == 0 || slices.Equal(one, other):
+		return a
+	case len(one) == 0:
+		return b
 	}
+	var parts []string
+	for i := 0; i < len(one); i++ {
+		first := one[i]
+		if _, in := slices.BinarySearch(other, first); !in {
+			continue
+		}
+		last := first
+		for i+1 < len(one) && one[i+1] == last+1 {
+			if _, in := slices.BinarySearch(other, last+1); !in {
+				break
+			}
+			i, last = i+1, last+1
+		}
+		if part := strconv.Itoa(first); first == last {
+			parts = append(parts, part)
+		} else {
+			parts = append(parts, part+"-"+strconv.Itoa(last))
+		}
+	}
+	if len(parts) == 0 { // they changed between the two
+		return b
+	}
+	return strings.Join(parts, ",")
+}
+
+// mostProcessors bounds what a list names: Linux has fewer.
+const mostProcessors = 1 << 16
+
+// processors are those of a list, by number; none where it is no list.
+func processors(list string) (all []int) {
+	for part := range strings.SplitSeq(list, ",") {
+		from, to, is := strings.Cut(strings.TrimSpace(part), "-")
+		if !is {
+			to = from
+		}
+		a, err := strconv.Atoi(from)
+		b, wrong := strconv.Atoi(to)
+		if err != nil || wrong != nil || a < 0 || b < a || b >= mostProcessors {
+			return nil
+		}
+		for n := a; n <= b; n++ {
+			all = append(all, n)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // field is the number behind a name in a file such as /proc/meminfo.

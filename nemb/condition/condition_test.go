@@ -104,6 +104,9 @@ func TestRead(t *testing.T) {
 			`{"temperature_c":60,"frequency_mhz":null,"governors":[],"throttle_count":null,"power_caps_w":{"dram (0:1)/long_term":9,"dram (1:1)/long_term":8},"cpu_limit":null,"memory_limit_bytes":null,"cpuset":"","virtual_machine":false,"memory_available_bytes":null,"load_1m":null}`},
 		{"control groups of version 1", "-- proc/self/cgroup --\n3:cpuset:/ci\n-- proc/self/status --\nName:\tcg\nCpus_allowed:\tf\nCpus_allowed_list:\t0-2,7\n",
 			`{"temperature_c":null,"frequency_mhz":null,"governors":[],"throttle_count":null,"power_caps_w":{},"cpu_limit":null,"memory_limit_bytes":null,"cpuset":"0-2,7","virtual_machine":false,"memory_available_bytes":null,"load_1m":null}`},
+		{"a group of version 2, and cg kept on some of its processors", "-- sys/fs/cgroup/cgroup.controllers --\ncpu\n-- sys/fs/cgroup/cpuset.cpus.effective --\n0-7,12\n" +
+			"-- proc/self/cgroup --\n0::/\n-- proc/self/status --\nCpus_allowed_list:\t1,3-5,12-63\n",
+			`{"temperature_c":null,"frequency_mhz":null,"governors":[],"throttle_count":null,"power_caps_w":{},"limits_known":true,"cpu_limit":null,"memory_limit_bytes":null,"cpuset":"1,3-5,12","virtual_machine":false,"memory_available_bytes":null,"load_1m":null}`},
 		{"rubbish", "-- sys/class/hwmon/hwmon0/name --\nk10temp\n-- sys/class/hwmon/hwmon0/temp1_input --\nhot\n-- sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count --\n?\n" +
 			"-- sys/fs/cgroup/cpu.max --\n1 0\n-- proc/self/cgroup --\n0::/../x\n-- proc/meminfo --\nMemAvailable: x\n-- proc/loadavg --\nNaN\n",
 			`{"temperature_c":null,"frequency_mhz":null,"governors":[],"throttle_count":null,"power_caps_w":{},"cpu_limit":null,"memory_limit_bytes":null,"cpuset":"","virtual_machine":false,"memory_available_bytes":null,"load_1m":null}`},
@@ -157,5 +160,16 @@ func TestDiffers(t *testing.T) {
 	}
 	if got := (Around{first, hot}).Changed(); got != "" {
 		t.Error(got)
+	}
+}
+
+func TestBoth(t *testing.T) {
+	for _, k := range [][3]string{
+		{"0-7", "0", "0"}, {"0-7", "0-7", "0-7"}, {"0-3", "0-127", "0-3"}, {"0-3", "2-5", "2-3"}, {"0,2,4-6", "0-5", "0,2,4-5"},
+		{"", "0-1", "0-1"}, {"0-1", "", "0-1"}, {"", "", ""}, {"0-1", "what", "0-1"}, {"0-1", "0-99999999", "0-1"}, {"0-1", "2", "2"},
+	} {
+		if got := both(k[0], k[1]); got != k[2] {
+			t.Errorf("%s and %s: %s, not %s", k[0], k[1], got, k[2])
+		}
 	}
 }
