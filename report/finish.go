@@ -276,10 +276,10 @@ func status(by os.Signal) int {
 	return 0
 }
 
-// Ended notes how a program ended that was still running when the run was finished.
+// Ended notes how a program ended that was still running when the run was finished. Its processor time is then that to
+// its end, and the energies and the time of the run are not: the run has no hours.
 func (r *Run) Ended(p launcher.Result) {
 	r.ended(p, r.Process.CPUMethod)
-	r.hours(true)
 }
 
 func (r *Run) ended(p launcher.Result, method string) {

@@ -129,3 +129,21 @@ func (g *GPUMetricsOfGPU) Title() string {
 	}
 	return fmt.Sprintf("GPU %d", g.Index)
 }
+
+// gpuMetrics holds samples against the metrics that they are of.
+func (c *check) gpuMetrics(m *GPUMetrics) {
+	if m == nil {
+		return
+	}
+	for i, g := range m.Devices {
+		for k, s := range g.Samples {
+			field := fmt.Sprintf("gpu_metrics.devices[%d].samples[%d]", i, k)
+			if len(s.Values) != len(g.Metrics) {
+				c.fault(field+".values", "%d, but there are %d metrics", len(s.Values), len(g.Metrics))
+			}
+			if s.ToNs < s.FromNs {
+				c.fault(field+".to_ns", "%d is before its start, %d", s.ToNs, s.FromNs)
+			}
+		}
+	}
+}

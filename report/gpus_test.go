@@ -145,3 +145,15 @@ func TestGPUsInTasks(t *testing.T) {
 
 // at is a moment, in seconds.
 func at(s int64) checkpoint.Instant { return checkpoint.Instant(s) * checkpoint.Instant(time.Second) }
+
+// A file whose samples of counters are not those of its metrics is found.
+func TestCheckGPUMetrics(t *testing.T) {
+	v := 1.0
+	c := &check{}
+	c.gpuMetrics(&GPUMetrics{Devices: []GPUMetricsOfGPU{{Metrics: []GPUMetric{{Name: "a"}, {Name: "b"}},
+		Samples: []GPUMetricSample{{0, 1, []*float64{&v, nil}}, {1, 2, []*float64{&v}}, {3, 2, []*float64{&v, &v}}}}}})
+	if got, want := strings.Join(c.faults, "; "), "gpu_metrics.devices[0].samples[1].values: 1, but there are 2 metrics; "+
+		"gpu_metrics.devices[0].samples[2].to_ns: 2 is before its start, 3"; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"cg/report/figures"
 )
 
 // Hours are what a run took of the machine, in the units of accounts and invoices.
@@ -21,8 +23,12 @@ type Hours struct {
 
 const hour = 3600 // s
 
-// hours tells what the run took. Of a program that cg did not start, the processors that it may use are not known.
+// hours tells what the run took. Of a program that cg did not start, the processors that it may use are not known. Of one
+// that still runs, nothing is told: its processor time is known when it has ended, but the time of the run is not that.
 func (r *Run) hours(started bool) {
+	if r.Process.Running && started {
+		return
+	}
 	wall := r.Totals.WallDurationS / hour
 	h := &Hours{Core: (r.Process.UserS + r.Process.SystemS) / hour}
 	if n := r.Processors(); n > 0 && started {
@@ -122,14 +128,23 @@ func (h *Hours) Line() string {
 	if h == nil || max(h.Core, orZero(h.ReservedCore), orZero(h.GPU)) < fewestHours {
 		return ""
 	}
-	text := fmt.Sprintf("%.3g core-hours of processor time", h.Core)
+	text := inHours(h.Core) + " core-hours of processor time"
 	if h.ReservedCore != nil {
-		text += fmt.Sprintf(", %.3g core-hours of %s", *h.ReservedCore, countOf(*h.Processors, "reserved processor"))
+		text += fmt.Sprintf(", %s core-hours of %s", inHours(*h.ReservedCore), countOf(*h.Processors, "reserved processor"))
 	}
 	if h.GPU != nil && *h.GPU > 0 {
-		text += fmt.Sprintf(", %.3g GPU-hours", *h.GPU)
+		text += fmt.Sprintf(", %s GPU-hours", inHours(*h.GPU))
 	}
 	return text
+}
+
+// inHours has three digits that count, all of those before the point, and no zeros at its end.
+func inHours(v float64) string {
+	s := figures.Digits(v)
+	if strings.Contains(s, ".") {
+		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
+	}
+	return s
 }
 
 func orZero(v *float64) float64 {
@@ -143,6 +158,9 @@ func orZero(v *float64) float64 {
 func countOf(n float64, name string) string {
 	if n != 1 {
 		name += "s"
+	}
+	if n >= 1000 {
+		return strconv.FormatFloat(n, 'f', 0, 64) + " " + name
 	}
 	return strconv.FormatFloat(n, 'g', 4, 64) + " " + name
 }

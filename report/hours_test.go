@@ -2,7 +2,9 @@ package report
 
 import (
 	"testing"
+	"time"
 
+	"cg/launcher"
 	"cg/nemb/condition"
 )
 
@@ -73,5 +75,31 @@ func TestHours(t *testing.T) {
 	}
 	if short := (&Hours{Core: 0.001}); short.Line() != "" || (*Hours)(nil).Line() != "" {
 		t.Error(short.Line())
+	}
+}
+
+// A program that ran on when cg had stopped measuring used processor time of which the time of the run is no part.
+func TestHoursOfRunning(t *testing.T) {
+	r := &Run{MachineState: &MachineState{Before: condition.State{CPUSet: "0"}}}
+	r.Totals.WallDurationS, r.Process.Running = 1, true
+	if r.hours(true); r.Totals.Hours != nil {
+		t.Errorf("running: %+v", r.Totals.Hours)
+	}
+	r.Ended(launcher.Result{User: time.Hour})
+	if r.Process.UserS != 3600 || r.Totals.Hours != nil {
+		t.Errorf("ended: %+v", r.Totals.Hours)
+	}
+}
+
+func TestHoursOfMany(t *testing.T) {
+	reserved, processors, gpu := 99.96, 16384.0, 12345.6
+	h := &Hours{Core: 1536, ReservedCore: &reserved, Processors: &processors, GPU: &gpu}
+	if got, want := h.Line(), "1536 core-hours of processor time, 100 core-hours of 16384 reserved processors, 12346 GPU-hours"; got != want {
+		t.Errorf("%s, not %s", got, want)
+	}
+	for v, want := range map[float64]string{0: "0", 1: "1", 1.5: "1.5", 0.0123: "0.0123", 1e-5: "0.00001", 12.34: "12.3", 123.6: "124"} {
+		if got := inHours(v); got != want {
+			t.Errorf("%v: %s, not %s", v, got, want)
+		}
 	}
 }

@@ -93,6 +93,18 @@ func (s *activitySum) use() GPUUse {
 	return GPUUse{joules(e), joules(nemb.Energy(lo)), joules(nemb.Energy(hi + 0.5))}
 }
 
+// within is the use of what was launched by something itself, where all is that with what it called: 0 where all is known
+// and it launched nothing.
+func (s *activitySum) within(all *activitySum) GPUUse {
+	if all.known && s.runs == 0 {
+		return noUse()
+	}
+	return s.use()
+}
+
+// noUse is the use of what is known to have launched nothing.
+func noUse() GPUUse { return GPUUse{joules(0), joules(0), joules(0)} }
+
 // kernels tells what ran on GPUs and which functions launched it.
 func (r *Run) kernels(k *measure.Kernels, counters *measure.Counters, sites []checkpoint.Site) {
 	if k == nil || r.GPUs == nil {
@@ -121,7 +133,7 @@ func (r *Run) kernels(k *measure.Kernels, counters *measure.Counters, sites []ch
 	}
 	r.GPUs.Method, r.GPUs.BetweenKernelsJ, r.GPUs.Unrecorded = ByKernel, &rest, k.Log.Lost
 	r.GPUs.Kernels, r.GPUs.Functions = s.list(), s.functions()
-	known := slices.ContainsFunc(k.GPUs, func(g measure.KernelsOfGPU) bool { return g.Parts != nil })
+	known := k.Unknown == 0 && slices.ContainsFunc(k.GPUs, func(g measure.KernelsOfGPU) bool { return g.Parts != nil })
 	r.GPUs.Ranges = s.rangesOf(k.Log.Ranges, known)
 	r.GPUs.KernelRuns = s.runs(k, r.GPUs.Kernels)
 }
@@ -274,10 +286,7 @@ func (s *kernelSums) functions() []GPUFunction {
 			f.File, f.Line = site.File, site.Line
 		}
 		self := of(s.self, id)
-		f.Launches, f.SelfTimeS, f.Self = self.runs, self.time.Seconds(), self.use()
-		if all.known && !self.known {
-			f.Self = GPUUse{joules(0), joules(0), joules(0)}
-		}
+		f.Launches, f.SelfTimeS, f.Self = self.runs, self.time.Seconds(), self.within(all)
 		list = append(list, f)
 	}
 	slices.SortFunc(list, func(a, b GPUFunction) int {

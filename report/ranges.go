@@ -14,8 +14,8 @@ import (
 type GPURange struct {
 	Name      string  `json:"name"` // with the ranges around it: step/forward
 	Runs      uint64  `json:"runs"`
-	TimeS     float64 `json:"time_s"` // of the range
-	Launches  uint64  `json:"launches"`
+	TimeS     float64 `json:"time_s"`          // of the range
+	Launches  uint64  `json:"launches"`        // on GPUs that have a domain, as the times
 	SelfTimeS float64 `json:"self_gpu_time_s"` // on GPUs
 	GPUTimeS  float64 `json:"inclusive_gpu_time_s"`
 	Self      GPUUse  `json:"self"`
@@ -33,8 +33,8 @@ func rangeName(r *kernels.Range) string {
 // rangeSum is what was launched in a range.
 type rangeSum struct{ self, all activitySum }
 
-// rangesOf are those of the program, by falling energy, or time where that is not known. Where energies are known that
-// of a range without a launch is 0.
+// rangesOf are those of the program, by falling energy, or time where that is not known. known is whether launches on
+// all GPUs are told, and energies of one at least: then that of a range without a launch is 0.
 func (s *kernelSums) rangesOf(all []*kernels.Range, known bool) (list []GPURange) {
 	for _, r := range all {
 		sum := s.ranges[r]
@@ -42,12 +42,10 @@ func (s *kernelSums) rangesOf(all []*kernels.Range, known bool) (list []GPURange
 			sum = &rangeSum{}
 		}
 		one := GPURange{Name: rangeName(r), Runs: r.Count, TimeS: r.Time.Seconds(), Launches: sum.self.runs,
-			SelfTimeS: sum.self.time.Seconds(), GPUTimeS: sum.all.time.Seconds(), Self: sum.self.use(),
+			SelfTimeS: sum.self.time.Seconds(), GPUTimeS: sum.all.time.Seconds(), Self: sum.self.within(&sum.all),
 			Inclusive: sum.all.use()}
-		for _, use := range []*GPUUse{&one.Self, &one.Inclusive} {
-			if known && use.EnergyJ == nil {
-				*use = GPUUse{joules(0), joules(0), joules(0)}
-			}
+		if known && sum.all.runs == 0 {
+			one.Self, one.Inclusive = noUse(), noUse()
 		}
 		list = append(list, one)
 	}
@@ -88,6 +86,17 @@ func (r *Run) ranges(o *measure.Outcome) {
 	r.machineIn(tasks, o.Series, o.Attributed.GPUs)
 	r.Tasks = append(r.Tasks, tasks...)
 	r.Totals.NTasks = len(r.Tasks)
+}
+
+// IsRange reports whether a task is a range of NVTX. They alone tell how often they ran, and have no share of the program.
+func (t *Task) IsRange() bool { return t.Iterations != nil && t.ProgramShare == nil }
+
+// TaskWord is what a task of a run is called: a test where all are tests, else a task, as those of a session and ranges.
+func (r *Run) TaskWord() string {
+	if r.part == PartSession || slices.ContainsFunc(r.Tasks, func(t Task) bool { return t.IsRange() }) {
+		return "task"
+	}
+	return "test"
 }
 
 // stretchesOf are the times of spans that may overlap, as those of several threads do.

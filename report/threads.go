@@ -17,9 +17,6 @@ type Thread struct {
 	Strands bool `json:"strands,omitempty"`
 }
 
-// kernelName is how many bytes the kernel keeps of a name (proc_pid_comm(5)).
-const kernelName = 15
-
 func (r *Run) threads(names []measure.ThreadName) {
 	for _, n := range names {
 		r.Threads = append(r.Threads, Thread{n.PID, n.TID, n.Name, n.Comm, n.Strands})
@@ -42,10 +39,7 @@ func (r *Run) ThreadNames() map[checkpoint.Thread]string {
 		case t.Name != "":
 			names[of] = t.Name
 		case t.Comm != "" && (t.PID == t.TID || known && t.Comm != process):
-			names[of] = t.Comm
-			if len(t.Comm) == kernelName {
-				names[of] += "…"
-			}
+			names[of] = t.Comm // a name of 15 bytes may be whole, or cut by the kernel
 		case t.Strands:
 			names[of] = "M"
 		}

@@ -21,6 +21,7 @@ func (r *Run) Check() []string {
 	c.totals(r)
 	c.ledger(r)
 	c.gpus(r)
+	c.gpuMetrics(r.GPUMetrics)
 	c.functions(r)
 	c.verdicts(r)
 	c.paths(r)

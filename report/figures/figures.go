@@ -9,6 +9,7 @@ package figures
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -129,6 +130,14 @@ func Value(v *float64, unit, mark string) string {
 		return mark + SmallJoules(*v) + "/" + each
 	}
 	return mark + Joules(*v)
+}
+
+// Number writes a value that has no unit, such as that of a counter of a GPU, with four digits that count.
+func Number(v *float64) string {
+	if v == nil {
+		return unknown
+	}
+	return strconv.FormatFloat(*v, 'g', 4, 64)
 }
 
 // Percent writes a share that is in per cent: 5 is 5 %.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"cg/checkpoint"
 	"cg/nemb"
 	"cg/report"
 	"cg/report/compare"
@@ -26,6 +27,9 @@ type pageRun struct {
 	FootprintLines [][2]string `json:"footprint_lines,omitempty"`
 	StateLine      string      `json:"state_line,omitempty"`
 	HoursLine      string      `json:"hours_line,omitempty"`
+	// TaskWord is report.Run.TaskWord; ThreadNames are the names of threads that have one.
+	TaskWord    string   `json:"task_word"`
+	ThreadNames []string `json:"thread_names,omitempty"`
 	// Sampled says that functions have stack samples where others have calls.
 	Sampled bool `json:"sampled,omitempty"`
 	// Timeline is null where nothing tells of calls over time.
@@ -251,6 +255,17 @@ func tasksOf(r *report.Run, text func(string) int) pageTasks {
 	return t
 }
 
+// threadNames are the names of threads that have one, in the order in which the run tells of them.
+func threadNames(r *report.Run) (list []string) {
+	names := r.ThreadNames()
+	for _, t := range r.Threads {
+		if name := names[checkpoint.Thread{PID: t.PID, TID: t.TID}]; name != "" {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
 func micro(j *report.Joules) *uint64 { return (*uint64)(j) }
 
 func nanos(s float64) int64 { return int64(s*1e9 + 0.5) }
@@ -271,8 +286,10 @@ func pageRunOf(r *report.Run, source bool) pageRun {
 	if r.GPUs != nil {
 		gpus := *r.GPUs
 		gpus.KernelRuns = nil // stand in the timeline
+		gpus.Ranges = nil     // stand with the tasks
 		whole.GPUs = &gpus
 	}
+	whole.GPUMetrics, whole.Threads = nil, nil // the page shows none of those, and these by their names
 	whole.Ledger, whole.Skipped, whole.Warnings = orEmpty(r.Ledger), orEmpty(r.Skipped), orEmpty(r.Warnings)
 	whole.Meta.Argv = orEmpty(r.Meta.Argv)
 	if r.Meta.DomainTopology == nil {
@@ -282,7 +299,8 @@ func pageRunOf(r *report.Run, source bool) pageRun {
 		whole.Totals.Kind = nemb.Unavailable
 	}
 	out := pageRun{Run: &whole, Texts: []string{}, FootprintLines: report.Lines(r.Footprint, r.Mark()),
-		StateLine: r.StateLine(), HoursLine: r.Totals.Hours.Line(), Sampled: r.StackSampling != nil}
+		StateLine: r.StateLine(), HoursLine: r.Totals.Hours.Line(), Sampled: r.StackSampling != nil,
+		TaskWord: r.TaskWord(), ThreadNames: threadNames(r)}
 	numbers := map[string]int{}
 	text := func(s string) int {
 		n, known := numbers[s]

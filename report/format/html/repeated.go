@@ -108,11 +108,15 @@ func writeRepeated(w io.Writer, r *repeated.Result, _ format.Options) error {
 		}})
 }
 
-// repeatedFootprints are what the energies of commands come to. Where there are several, each line names its own.
+// repeatedFootprints are what the energies of commands come to, and the hours of all runs. Where there are several, each line names its own.
 func repeatedFootprints(r *repeated.Result) (lines []string) {
 	all := r.All()
 	for _, c := range all {
-		for _, line := range report.Lines(c.Footprint, c.Mark()) {
+		facts := report.Lines(c.Footprint, c.Mark())
+		if line := c.Hours.Line(); line != "" {
+			facts = append(facts, [2]string{"Hours", line})
+		}
+		for _, line := range facts {
 			text := line[0] + ": " + line[1]
 			if len(all) > 1 {
 				text = c.Line() + ": " + text

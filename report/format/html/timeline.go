@@ -96,6 +96,9 @@ func (out *pageTimeline) kernels(r *report.Run, sites *pageSitesOf, start int64)
 		runs += k.Runs
 	}
 	for _, run := range r.GPUs.KernelRuns {
+		if run.Kernel < 0 || run.Kernel >= len(r.GPUs.Kernels) { // a file that was changed: cg report --verify tells
+			continue
+		}
 		k := r.GPUs.Kernels[run.Kernel]
 		lane := lanes[k.Domain]
 		if lane == nil {

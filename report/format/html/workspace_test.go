@@ -230,6 +230,14 @@ func TestWorkspace(t *testing.T) {
 			"app.main</script> 350ms; app.work 250ms")
 		p.is(`[...document.querySelectorAll('#range-tests tbody tr')].map((e) => e.innerText.replace(/[\s\u00a0]+/g, ' ').trim()).join('; ')`,
 			"test_shop.py::test_work[1] in part 5.00J 250ms; test_shop.py::test_none 2.00J 100ms")
+		// A task that ran now and then, as a range of NVTX does, has its part of its own time.
+		p.is(`(() => {
+			const run = cg.data.runs[0], t = run.tasks[1], lasted = t.duration_s;
+			t.duration_s = 0.04;
+			const time = ranIn(run, 0.25, 0.75).tasks.get(t).time;
+			t.duration_s = lasted;
+			return time.toFixed(3);
+		})()`, "0.025")
 		p.shot("range")
 		p.quiet()
 	})

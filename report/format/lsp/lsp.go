@@ -103,8 +103,8 @@ func uriOf(cwd string, f report.Function) (uri string, ok bool) {
 func hintOf(r *report.Run, f report.Function) hint {
 	mark, name, kind := report.Mark(f.EnergyKind), shown.Line(f.Name), shown.Line(string(f.EnergyKind))
 	label := mark + figures.Energy(f.InclusiveEnergyJ)
-	if f.SelfEnergyJ == nil || f.InclusiveEnergyJ == nil || *f.SelfEnergyJ != *f.InclusiveEnergyJ {
-		label += ", self " + mark + figures.Energy(f.SelfEnergyJ)
+	if self := mark + figures.Energy(f.SelfEnergyJ); self != label { // two that are shown alike say one thing twice
+		label += ", self " + self
 	}
 	if f.SelfEnergyJ == nil && f.InclusiveEnergyJ == nil {
 		label = "? J"

@@ -92,3 +92,21 @@ func TestLibraryTakesHints(t *testing.T) {
 		}
 	}
 }
+
+// A function whose two energies are shown alike has one in its label.
+func TestLabelSaysAThingOnce(t *testing.T) {
+	r := reporttest.Example(t, nemb.Measured)
+	label := func(self, inclusive report.Joules) string {
+		return hintOf(r, report.Function{Name: "f", Line: 1, SelfEnergyJ: &self, InclusiveEnergyJ: &inclusive}).Label
+	}
+	for _, k := range []struct {
+		self, inclusive report.Joules
+		want            string
+	}{
+		{66_401, 66_401, "66.4 mJ"}, {66_401, 66_409, "66.4 mJ"}, {450_000, 1_230_000, "1.23 J, self 450 mJ"},
+	} {
+		if got := label(k.self, k.inclusive); got != k.want {
+			t.Errorf("%s, not %s", got, k.want)
+		}
+	}
+}

@@ -1,7 +1,6 @@
 package markdown
 
 import (
-	"strconv"
 	"strings"
 
 	"cg/report"
@@ -49,7 +48,7 @@ func (m *page) gpuMetrics(r *report.Run, o format.Options) {
 	for i := range r.GPUMetrics.Devices {
 		g := &r.GPUMetrics.Devices[i]
 		for _, c := range g.Metrics {
-			m.row(name(c.Name), escape.Replace(g.Title()), number(c.Mean), number(c.Min), number(c.Max))
+			m.row(name(c.Name), escape.Replace(g.Title()), figures.Number(c.Mean), figures.Number(c.Min), figures.Number(c.Max))
 		}
 	}
 	m.line("")
@@ -60,18 +59,10 @@ func (m *page) gpuMetrics(r *report.Run, o format.Options) {
 	rows := o.Rows(len(r.GPUs.Kernels))
 	for _, k := range r.GPUs.Kernels[:rows] {
 		for _, c := range k.Metrics {
-			m.row(name(k.Name), name(c.Name), number(c.Mean), figures.Seconds(c.OverS))
+			m.row(name(k.Name), name(c.Name), figures.Number(c.Mean), figures.Seconds(c.OverS))
 		}
 	}
 	m.more(len(r.GPUs.Kernels) - rows)
-}
-
-// number is a value of a counter, ? where it is not known.
-func number(v *float64) string {
-	if v == nil {
-		return "?"
-	}
-	return strconv.FormatFloat(*v, 'g', 4, 64)
 }
 
 // more ends a table of which n rows are not shown.

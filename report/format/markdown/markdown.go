@@ -168,11 +168,7 @@ func (m *page) tasks(r *report.Run, o format.Options, mark string) {
 	}
 	tests := r.Tasks[1:]
 	shown := o.Rows(len(tests))
-	what := "test"
-	if r.Part() == report.PartSession {
-		what = "task"
-	}
-	m.head(what, "energy", "time")
+	m.head(r.TaskWord(), "energy", "time")
 	for _, t := range tests[:shown] {
 		e, _, _ := t.Used()
 		m.row(name(t.Name), mark+figures.Energy(e), figures.Seconds(t.DurationS))

@@ -58,3 +58,12 @@ func TestDurations(t *testing.T) {
 		}
 	}
 }
+
+// The hours of commands stand below their table, each with its command where there are several.
+func TestHoursOfRepeated(t *testing.T) {
+	r := reporttest.Repeated(t, nemb.Measured, 2)
+	r.Commands[1].Hours = &report.Hours{Core: 1536}
+	if b := string(reporttest.Write(t, "markdown", r, format.Options{})); !strings.Contains(b, "\nHours: ./bench 'a&#124;b': 1536 core-hours of processor time\n") {
+		t.Error(b)
+	}
+}

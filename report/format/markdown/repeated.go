@@ -40,6 +40,12 @@ func writeRepeated(w io.Writer, r *repeated.Result, _ format.Options) error {
 		m.line("\n%s: %s", name(g.Title()), escape.Replace(g.Sentence()))
 	}
 	for _, c := range r.All() {
+		if line := c.Hours.Line(); line != "" {
+			if len(r.All()) > 1 {
+				line = c.Line() + ": " + line
+			}
+			m.line("\nHours: %s", escape.Replace(line))
+		}
 		m.footprint(c.Footprint, c.Mark())
 		m.units(c)
 		m.repeatedFunctions(c)

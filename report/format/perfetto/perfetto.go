@@ -152,7 +152,7 @@ func write(w io.Writer, r *report.Run, o format.Options) error {
 		}
 	}
 	if calls != nil {
-		f.threads(calls, pid, free+len(lanes(r.Tasks)))
+		f.threads(calls, r.ThreadNames(), pid, free+len(lanes(r.Tasks)))
 	}
 	return f.write(w)
 }
@@ -161,7 +161,7 @@ func write(w io.Writer, r *report.Run, o format.Options) error {
 func counters(g report.GPUMetricsOfGPU, counter func(name string, at int64, args map[string]any)) {
 	for k, m := range g.Metrics {
 		for _, s := range g.Samples {
-			if s.Values[k] != nil {
+			if k < len(s.Values) && s.Values[k] != nil { // a file that was changed can have less
 				counter(g.Title()+" "+m.Name, s.FromNs, map[string]any{"value": *s.Values[k]})
 			}
 		}
@@ -170,7 +170,7 @@ func counters(g report.GPUMetricsOfGPU, counter func(name string, at int64, args
 
 // threads writes the calls of each thread as slices and, on a line of its own with a
 // number from free on, its states.
-func (f *traceFile) threads(calls *timeline.Timeline, pid, free int) {
+func (f *traceFile) threads(calls *timeline.Timeline, names map[checkpoint.Thread]string, pid, free int) {
 	metadata := func(pid, tid int, name, key string, value any) {
 		f.Events = append(f.Events, traceEvent{Name: name, Phase: "M", PID: pid, TID: tid,
 			Args: map[string]any{key: value}})
@@ -199,9 +199,10 @@ func (f *traceFile) threads(calls *timeline.Timeline, pid, free int) {
 			named[p] = true
 			metadata(p, 0, "process_name", "name", fmt.Sprintf("process %d of the program", p))
 		}
-		metadata(p, tid, "thread_name", "name", fmt.Sprintf("thread %d", tid))
+		title := cmp.Or(names[th], fmt.Sprintf("thread %d", tid))
+		metadata(p, tid, "thread_name", "name", title)
 		if states := calls.States(th); len(states) > 0 {
-			metadata(p, free, "thread_name", "name", fmt.Sprintf("thread %d, state by its processor time", tid))
+			metadata(p, free, "thread_name", "name", title+", state by its processor time")
 			for _, s := range states {
 				slice(s.Name, p, free, s.From, s.To, map[string]any{"processor": millionths(s.Share)})
 			}

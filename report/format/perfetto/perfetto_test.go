@@ -276,3 +276,27 @@ func TestTraceOpens(t *testing.T) {
 		}
 	}
 }
+
+// A file whose samples of counters were cut is shown as far as it goes.
+func TestCutCounters(t *testing.T) {
+	v, r := 7.0, reporttest.Example(t, nemb.Measured)
+	r.GPUMetrics = &report.GPUMetrics{Devices: []report.GPUMetricsOfGPU{{Name: "GPU", Metrics: []report.GPUMetric{{Name: "a"}, {Name: "b"}},
+		Samples: []report.GPUMetricSample{{FromNs: 1, ToNs: 2, Values: []*float64{&v}}, {FromNs: 2, ToNs: 3}}}}}
+	if b := reporttest.Write(t, "perfetto", r, format.Options{}); strings.Count(string(b), `{"value":7}`) != 1 {
+		t.Errorf("%s", b)
+	}
+}
+
+// Threads that have names are shown by them.
+func TestNamedThreads(t *testing.T) {
+	r := reporttest.Example(t, nemb.Measured)
+	r.Meta.PID = 7
+	r.Threads = []report.Thread{{PID: 7, TID: 7, Comm: "app"}, {PID: 7, TID: 8, Comm: "pool-1-thread-1"}}
+	b := string(reporttest.Write(t, "perfetto", r, format.Options{Events: reporttest.EventLog(t, r.Meta.RunID, 1000)}))
+	for _, want := range []string{`"tid":7,"args":{"name":"app"}`, `"tid":8,"args":{"name":"pool-1-thread-1"}`,
+		`{"name":"app, state by its processor time"}`} {
+		if !strings.Contains(b, want) {
+			t.Errorf("no %s in %.3000s", want, b)
+		}
+	}
+}

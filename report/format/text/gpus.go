@@ -2,7 +2,6 @@ package text
 
 import (
 	"fmt"
-	"strconv"
 
 	"cg/report"
 	"cg/report/figures"
@@ -76,9 +75,9 @@ func (p *printer) gpuMetrics(r *report.Run) {
 		}
 	}
 	table(p, "counter, each "+r.GPUMetrics.Interval(), all, func(c counted) string { return c.Name }, []column[counted]{
-		{"mean", 0, func(c counted) string { return number(c.Mean) }},
-		{"min", 72, func(c counted) string { return number(c.Min) }},
-		{"max", 72, func(c counted) string { return number(c.Max) }},
+		{"mean", 0, func(c counted) string { return figures.Number(c.Mean) }},
+		{"min", 72, func(c counted) string { return figures.Number(c.Min) }},
+		{"max", 72, func(c counted) string { return figures.Number(c.Max) }},
 		{"gpu", 0, func(c counted) string { return c.of }},
 	})
 	if r.GPUs != nil {
@@ -89,16 +88,8 @@ func (p *printer) gpuMetrics(r *report.Run) {
 		}
 	}
 	table(p, "counter, by kernel", kernels, func(c counted) string { return c.of }, []column[counted]{
-		{"mean", 0, func(c counted) string { return number(c.Mean) }},
+		{"mean", 0, func(c counted) string { return figures.Number(c.Mean) }},
 		{"over", 72, func(c counted) string { return figures.Seconds(c.OverS) }},
 		{"counter", 0, func(c counted) string { return c.Name }},
 	})
-}
-
-// number is a value of a counter, ? where it is not known.
-func number(v *float64) string {
-	if v == nil {
-		return "?"
-	}
-	return strconv.FormatFloat(*v, 'g', 4, 64)
 }

@@ -130,7 +130,7 @@ func (p *printer) command(c repeated.Command) {
 	p.statistic("Program", c.ProgramEnergyJ, figures.Joules, mark)
 	p.statistic("Machine", c.EnergyJ, figures.Joules, mark)
 	p.statistic("Time", c.DurationS, figures.Seconds, "")
-	p.hours(c.Hours)
+	p.hours(c.Hours, "  ", 10)
 	p.statistic("CPU", c.CPUS, figures.Seconds, "")
 	p.statistic("Power", c.PowerW, meanWatts, mark)
 	if s := c.ProgramEnergyJ; s != nil && len(c.Measurements) > 1 {

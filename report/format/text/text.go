@@ -148,7 +148,7 @@ func (p *printer) headline(r *report.Run) {
 		cpu = "?"
 	}
 	p.line("Time     %s   Power  %s   CPU  %s", figures.Seconds(t.DurationS), power, cpu)
-	p.hours(t.Hours)
+	p.hours(t.Hours, "", 9)
 	if how := ended(r.Process); how != "" {
 		p.line("Ended    %s", p.paint(yellow, how))
 	}
@@ -175,10 +175,11 @@ func (p *printer) headline(r *report.Run) {
 	}
 }
 
-// hours shows core-hours and GPU-hours.
-func (p *printer) hours(h *report.Hours) {
+// hours shows core-hours and GPU-hours, behind an indent.
+func (p *printer) hours(h *report.Hours, indent string, width int) {
 	if line := h.Line(); line != "" {
-		p.line("Hours    %s", p.paint(dim, p.cut(line, p.Width-9)))
+		head := indent + pad("Hours", width)
+		p.line("%s%s", head, p.paint(dim, p.cut(line, p.Width-len(head))))
 	}
 }
 
@@ -278,7 +279,7 @@ func (p *printer) tests(r *report.Run) {
 			return t.Status
 		}})
 	}
-	table(p, "test", tests, func(t report.Task) string { return t.Name }, columns)
+	table(p, r.TaskWord(), tests, func(t report.Task) string { return t.Name }, columns)
 }
 
 // always are the lines of the ledger that are shown when there is nothing on them.
@@ -456,7 +457,6 @@ func perCall(f report.Function) string {
 	}
 }
 
-// note wraps a message at the width of the terminal.
 // wordsOf are the words of a text between which a line may end: the groups of digits of a number are one.
 func wordsOf(text string) (words []string) {
 	digits := func(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }

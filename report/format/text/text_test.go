@@ -122,3 +122,35 @@ func TestGate(t *testing.T) {
 	reporttest.Golden(t, "testdata/gate.txt", reporttest.Write(t, "text", reporttest.Saved[verdict.Check](t, "gate"),
 		format.Options{Terminal: format.Terminal{Width: 100}}))
 }
+
+// The hours of a command stand in its block as the other figures do.
+func TestHoursOfRepeated(t *testing.T) {
+	r := reporttest.Saved[repeated.Result](t, "repeated-measured")
+	h := &report.Hours{Core: 1536}
+	if r.Hours = h; len(r.Commands) > 0 {
+		r.Commands[0].Hours = h
+	}
+	reporttest.Golden(t, filepath.Join("testdata", "repeated-hours.txt"), reporttest.Write(t, "text", r,
+		format.Options{Terminal: format.Terminal{Width: 100}}))
+}
+
+// A run with ranges of NVTX among its tasks has no table of tests.
+func TestTasksOfRanges(t *testing.T) {
+	n, r := uint64(2), reporttest.Suite(t, nemb.Measured)
+	head := func() string {
+		b := string(reporttest.Write(t, "text", r, format.Options{Terminal: format.Terminal{Width: 100}}))
+		for line := range strings.Lines(b) {
+			if words := strings.Fields(line); len(words) > 1 && words[1] == "energy" {
+				return words[0]
+			}
+		}
+		return b
+	}
+	if got := head(); got != "test" {
+		t.Error(got)
+	}
+	r.Tasks = append(r.Tasks, report.Task{Name: "step", Iterations: &n})
+	if got := head(); got != "task" {
+		t.Error(got)
+	}
+}

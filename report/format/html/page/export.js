@@ -9,7 +9,7 @@ function csvOf(list, columns) {
 
 const files = {
   csv: (run) => csvOf(run.functions, ['name', 'file', 'line', 'language', 'calls', 'self_energy_j', 'self_energy_lo_j', 'self_energy_hi_j', 'inclusive_energy_j', 'self_time_s', 'inclusive_time_s']),
-  // tasks has what cg report --table tasks has of them. Instants are of CLOCK_MONOTONIC, in nanoseconds.
+  // tasks has columns of cg report -f csv --table tasks, those of which the page has the figures. Instants are of CLOCK_MONOTONIC, in nanoseconds.
   tasks: (run) => csvOf(run.tasks.slice(1), ['name', 'depth', 'started_at_mono_ns', 'ended_at_mono_ns', 'duration_s', 'energy_j', 'energy_lo_j', 'energy_hi_j', 'avg_power_w']),
   // json is what the page shows of functions, tasks and totals.
   json(run) {

@@ -162,4 +162,4 @@ function unitsOfWork(run) {
   return out;
 }
 
-function testsTitle(run) { return run.meta.tool === 'codegreen.Session' ? 'Tasks' : 'Tests'; }
+function testsTitle(run) { return run.task_word === 'task' ? 'Tasks' : 'Tests'; }

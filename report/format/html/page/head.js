@@ -22,7 +22,7 @@ function headline(run) {
       fact('Power of the machine', number(figure.power(t.avg_power_w), t.avg_power_w === null ? '' : m)),
       session ? fact('Tasks', number(figure.count(run.tasks.length - 1))) : null,
       session ? null : fact('Processor time', number(figure.time(p.user_s + p.system_s))),
-      session ? null : fact(run.sampled ? 'Functions seen' : 'Functions called', number(figure.count(run.functions.length)), run.tasks.length > 1 ? several(run.tasks.length - 1, 'test') : null),
+      session ? null : fact(run.sampled ? 'Functions seen' : 'Functions called', number(figure.count(run.functions.length)), run.tasks.length > 1 ? several(run.tasks.length - 1, run.task_word) : null),
       session ? null : fact('Exit status', el('span', { class: p.exit_status === 0 ? '' : 'bad' }, status), p.timed_out ? 'ended by --timeout' : null)),
     (run.footprint_lines || []).map(([name, words]) => el('p', { class: 'footprint' }, el('b', {}, name), ' ', words)),
     run.hours_line ? el('p', { class: 'footprint', id: 'hours' }, el('b', {}, 'Hours'), ' ', run.hours_line) : null,
@@ -119,7 +119,7 @@ function machineState(run) {
 
 // threadNames are the names of the first threads that have one.
 function threadNames(run) {
-  const names = (run.threads || []).map((t) => t.name || (t.pid === t.tid ? t.comm : '')).filter(Boolean), most = 12;
+  const names = run.thread_names || [], most = 12;
   return names.slice(0, most).join(', ') + (names.length > most ? ` and ${names.length - most} more` : '');
 }
 

@@ -22,7 +22,7 @@ function ranIn(run, from, to) {
     const a = (t.started_at_mono_ns - s.start_ns) * 1e-9, b = (t.ended_at_mono_ns - s.start_ns) * 1e-9, inside = Math.min(b, to) - Math.max(a, from);
     if (inside <= 0) continue;
     const part = Math.min(1, inside / (b - a));
-    tasks.set(t, { part, time: part < 1 ? inside : t.duration_s, energy: t.energy_j === null ? null : t.energy_j * part });
+    tasks.set(t, { part, time: t.duration_s * part, energy: t.energy_j === null ? null : t.energy_j * part });
   }
   // Without a log of calls only the long ones are told, which is too little for the other views.
   const calls = callsIn(run, from, to, known), whole = run.timeline?.log ? calls : { functions: null, tree: null, folded: null };
@@ -120,7 +120,7 @@ function partBar(run) {
     if (!part) return;
     const at = (t) => t === 0 ? '0\u00a0s' : text(figure.time(t)), span = part.to - part.from;
     bar.replaceChildren(el('span', {}, el('b', {}, `${at(part.from)} to ${at(part.to)}`), part.energy === null ? '' : `: the machine used ${m}${text(figure.energy(part.energy))}, ${m}${text(figure.power(part.energy / span))}`,
-      '. ', part.functions ? `Functions, call paths and tests are of this part: time there by the power of the function over the whole run${run.timeline.note.startsWith('the longest') ? `, of ${run.timeline.note}; a shorter call counts for its caller` : ''}.` : 'Tests are of this part. Its functions are not known: no log of calls is kept (cg measure --events FILE keeps one).'),
+      '. ', part.functions ? `Functions, call paths and ${run.task_word}s are of this part: time there by the power of the function over the whole run${run.timeline.note.startsWith('the longest') ? `, of ${run.timeline.note}; a shorter call counts for its caller` : ''}.` : testsTitle(run) + ' are of this part. Its functions are not known: no log of calls is kept (cg measure --events FILE keeps one).'),
     el('button', { type: 'button', id: 'part-end', title: 'r', onclick: wholeRun }, 'The whole run'));
   };
   cg.redraw.push(draw);
