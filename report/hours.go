@@ -23,8 +23,9 @@ type Hours struct {
 
 const hour = 3600 // s
 
-// hours tells what the run took. Of a program that cg did not start, the processors that it may use are not known. Of one
-// that still runs, nothing is told: its processor time is known when it has ended, but the time of the run is not that.
+// hours tells what the run took. Of a program that cg did not start, the processors that it may use are not known. Of
+// one that still runs, nothing is told: its processor time is known when it has ended, and the time of the run ends
+// before.
 func (r *Run) hours(started bool) {
 	if r.Process.Running && started {
 		return
@@ -130,7 +131,8 @@ func (h *Hours) Line() string {
 	}
 	text := inHours(h.Core) + " core-hours of processor time"
 	if h.ReservedCore != nil {
-		text += fmt.Sprintf(", %s core-hours of %s", inHours(*h.ReservedCore), countOf(*h.Processors, "reserved processor"))
+		text += fmt.Sprintf(", %s core-hours of %s", inHours(*h.ReservedCore),
+			countOf(*h.Processors, "reserved processor"))
 	}
 	if h.GPU != nil && *h.GPU > 0 {
 		text += fmt.Sprintf(", %s GPU-hours", inHours(*h.GPU))

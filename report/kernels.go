@@ -93,8 +93,8 @@ func (s *activitySum) use() GPUUse {
 	return GPUUse{joules(e), joules(nemb.Energy(lo)), joules(nemb.Energy(hi + 0.5))}
 }
 
-// within is the use of what was launched by something itself, where all is that with what it called: 0 where all is known
-// and it launched nothing.
+// within is the use of what was launched by something itself, where all is that with what it called: 0 where all is
+// known and it launched nothing.
 func (s *activitySum) within(all *activitySum) GPUUse {
 	if all.known && s.runs == 0 {
 		return noUse()

@@ -88,10 +88,12 @@ func (r *Run) ranges(o *measure.Outcome) {
 	r.Totals.NTasks = len(r.Tasks)
 }
 
-// IsRange reports whether a task is a range of NVTX. They alone tell how often they ran, and have no share of the program.
+// IsRange reports whether a task is a range of NVTX. They alone tell how often they ran, and have no share of the
+// program.
 func (t *Task) IsRange() bool { return t.Iterations != nil && t.ProgramShare == nil }
 
-// TaskWord is what a task of a run is called: a test where all are tests, else a task, as those of a session and ranges.
+// TaskWord is what a task of a run is called: a test where all are tests, else a task, as those of a session and
+// ranges.
 func (r *Run) TaskWord() string {
 	if r.part == PartSession || slices.ContainsFunc(r.Tasks, func(t Task) bool { return t.IsRange() }) {
 		return "task"

@@ -222,8 +222,8 @@ func (s *State) group(root nemb.Root) {
 	s.CPUSet = both(s.CPUSet, text(root.Proc("self/status"), "Cpus_allowed_list:"))
 }
 
-// both are the processors that are in two lists such as 0-3,6 (cpuset(7), list format). A list that is empty or none tells
-// nothing.
+// both are the processors that are in two lists such as 0-3,6 (cpuset(7), list format). A list that is empty or none
+// tells nothing.
 func both(a, b string) string {
 	one, other := processors(a), processors(b)
 	switch {

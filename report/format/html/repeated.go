@@ -108,7 +108,8 @@ func writeRepeated(w io.Writer, r *repeated.Result, _ format.Options) error {
 		}})
 }
 
-// repeatedFootprints are what the energies of commands come to, and the hours of all runs. Where there are several, each line names its own.
+// repeatedFootprints are what the energies of commands come to, and the hours of all runs. Where there are several,
+// each line names its own.
 func repeatedFootprints(r *repeated.Result) (lines []string) {
 	all := r.All()
 	for _, c := range all {

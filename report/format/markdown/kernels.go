@@ -48,7 +48,8 @@ func (m *page) gpuMetrics(r *report.Run, o format.Options) {
 	for i := range r.GPUMetrics.Devices {
 		g := &r.GPUMetrics.Devices[i]
 		for _, c := range g.Metrics {
-			m.row(name(c.Name), escape.Replace(g.Title()), figures.Number(c.Mean), figures.Number(c.Min), figures.Number(c.Max))
+			m.row(name(c.Name), escape.Replace(g.Title()), figures.Number(c.Mean), figures.Number(c.Min),
+				figures.Number(c.Max))
 		}
 	}
 	m.line("")
