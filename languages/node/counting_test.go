@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -84,6 +85,44 @@ func TestCounted(t *testing.T) {
 				if part < 0.01 && got.Counted < got.Events/50 {
 					t.Errorf("%s %v: %d of %d events were counted", majorOf(t, node), args, got.Counted, got.Events)
 				}
+			}
+		}
+	}
+}
+
+// overflowProgram has more calls on a stack that is full than a buffer takes.
+const overflowProgram = `let n = 0
+function evil() { n++; evil() }
+for (let i = 0; i < 6; i++) try { evil() } catch {}
+console.log('COUNTS ' + n)
+`
+
+// closingProgram closes its files, of which the channel is one, and goes on.
+const closingProgram = `const fs = require('node:fs')
+for (const fd of fs.readdirSync('/proc/self/fd')) {
+  try { if (fd > 2 && !/^(pipe|socket|anon_inode|\/dev\/(?!shm))/.test(fs.readlinkSync('/proc/self/fd/' + fd))) fs.closeSync(Number(fd)) } catch {}
+}
+let n = 0
+function evil() { n++ }
+for (let i = 0; i < 50000; i++) evil()
+console.log('COUNTS ' + n)
+`
+
+// TestNoneLost: JavaScript alone records each call, also where the stack is full, or cg is told that events are lost.
+func TestNoneLost(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"overflow.js": overflowProgram, "closing.js": closingProgram})
+	for _, node := range nodes(t) {
+		for _, script := range []string{"overflow.js", "closing.js"} {
+			got := measured(t, dir, node, []string{script}, withoutAddon)
+			_, line, _ := strings.Cut(got.Stdout, "COUNTS ")
+			n, err := strconv.Atoi(strings.TrimSpace(line))
+			if err != nil || got.Status != 0 || !got.Pure {
+				t.Fatalf("%s: status %d, pure %v: %v\n%s", script, got.Status, got.Pure, err, got.Stderr)
+			}
+			calls, lost := got.enters()["evil"], int(got.Lost)
+			if calls+lost < n || calls > n+12 || (script == "overflow.js" && lost > n/10) {
+				t.Errorf("Node %s, %s: %d calls, %d events lost; the program counted %d", majorOf(t, node), script, calls, lost, n)
 			}
 		}
 	}

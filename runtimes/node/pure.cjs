@@ -24,6 +24,7 @@ const RETRY = 512;         // events that are lost before a chunk is asked for a
 const PATIENCE = 1e6;      // ns after which words are written
 const TURN = 50e3;         // the same where the thread comes back to its event loop
 const ANSWER = 30000;      // ms that an answer may take
+const DEEP = 250;          // calls that take more of the stack than a request
 
 const LOW = endianness() === 'LE' ? 0 : 1, HIGH = 1 - LOW; // halves of a word
 
@@ -64,6 +65,8 @@ function open(settings) {
   process.on('exit', () => {
     ending = true;
     flush();
+    if (lost > told) request(`lost\t${String(lost - told).length}\n${lost - told}`);
+    told = lost;
   });
   return '';
 }
@@ -112,16 +115,30 @@ function flush(time = 0) {
   if (bytes === 0 || chunk === 0) return;
   try {
     writeSync(channel, words, written * 8, bytes, chunk + HEAD + written * 8);
-  } catch {} // the program has closed it
+  } catch (e) {
+    if (e.code === undefined) return; // the stack is full: they are written later
+    lost += used - written; // the program has closed the channel
+  }
   written = used;
+}
+
+/** Calls that need more of the stack than a request to cg: RangeError where it is nearly full. */
+function deep(calls) {
+  return calls > 0 ? deep(calls - 1) + 1 : 0;
 }
 
 /** Gets a chunk for the next words. */
 function room() {
   if (asking || lost < wait) return false;
+  try {
+    deep(DEEP);
+  } catch {
+    return false; // the next event tries again, above on the stack
+  }
   asking = true;
   try {
     flush(flushed);
+    if (written < used) return false;
     const full = chunk;
     if (lost > resumed) ahead.forEach(release); // what comes next has to say that some are lost
     if (lost > resumed) ahead = [];
@@ -130,11 +147,11 @@ function room() {
       wait = lost + RETRY;
       return false;
     }
-    chunk = ahead.shift();
     if ((taken & (taken - 1)) === 0) calibrate(); // 0, 1, 2, 4, 8 ...
     taken++;
-    number(cost, chunk + COST);
+    number(cost, ahead[0] + COST);
     if (full) release(full);
+    chunk = ahead.shift();
     used = written = 0;
     resumed = lost;
     wait = 0;
