@@ -85,7 +85,7 @@ type About struct {
 
 // What is looked at, and from which part on something is told.
 const (
-	leastShare  = 0.02 // of the machine's energy: what could save less is not told
+	leastShare  = 0.02 // of the program's energy: what could save less is not told
 	idleBelow   = 0.1  // processors that the program uses in a window in which it waits
 	mostOthers  = 0.5  // of the processors that others use in such a window
 	leastWaits  = 0.1  // of the run's time
@@ -126,7 +126,7 @@ type look struct {
 
 // add takes in a finding that could save enough.
 func (l *look) add(f Finding, energy, lo, hi float64) {
-	whole := l.Totals.EnergyJ.Float()
+	whole := l.Totals.ProgramEnergyJ.Float() // the rest depends on what else the machine does
 	if hi < leastShare*whole || !(hi > 0) || math.IsInf(hi, 0) {
 		return
 	}
@@ -430,4 +430,4 @@ func (d *Document) Saves(f Finding) string {
 }
 
 // Nothing says that there is no finding.
-const Nothing = "the run shows none of what is looked for that could save 2 % of the machine's energy or more"
+const Nothing = "the run shows none of what is looked for that could save 2 % of the program's energy or more"
