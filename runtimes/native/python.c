@@ -98,10 +98,8 @@ static PyObject *open_channel(PyObject *module, PyObject *const *args, Py_ssize_
 	int e = errno;
 	if (!e && !cg_cost)
 		calibrate(state_of(module), n > 1 ? args[1] : NULL);
-	if (!e) {
+	if (!e)
 		cg_host_units();
-		cg_name_of_thread = python_thread_name;
-	}
 	errno = e;
 	result = e ? PyErr_SetFromErrnoWithFilename(PyExc_OSError, name) : result;
 	Py_DecRef(bytes);

@@ -91,11 +91,11 @@ extern PyObject *PyEval_EvalCode(PyObject *, PyObject *, PyObject *);
 extern PyObject *PyUnicode_AsUTF8String(PyObject *);
 extern char *PyBytes_AsString(PyObject *);
 extern int PyBytes_AsStringAndSize(PyObject *, char **, Py_ssize_t *);
-extern PyObject *PyImport_GetModule(PyObject *);
+extern PyObject *PySys_GetObject(const char *); /* borrowed */
 extern PyObject *PyDict_GetItem(PyObject *, PyObject *); /* borrowed */
 extern PyObject *PyObject_GenericGetAttr(PyObject *, PyObject *);
 extern unsigned long PyThread_get_thread_ident(void);
-extern PyObject PyDict_Type;
+extern PyObject PyDict_Type, PyUnicode_Type;
 extern void *PyModule_GetState(PyObject *);
 extern void PyErr_Clear(void);
 extern int PyDict_DelItemString(PyObject *, const char *);

@@ -15,6 +15,7 @@
 
 #include "channel.h"
 #include "python_api.h"
+#include "python_threads.h"
 
 #include <stdlib.h>
 
@@ -57,25 +58,25 @@ static State *state_of(PyObject *module) { return PyModule_GetState(module); }
 
 static PyObject *checkpoint_negative(PyObject *self)
 {
-	cg_event(((Checkpoint *)self)->bits);
+	record(((Checkpoint *)self)->bits);
 	return &_Py_NoneStruct;
 }
 
 static PyObject *checkpoint_negative_counted(PyObject *self)
 {
-	cg_event(((Checkpoint *)self)->bits);
+	record(((Checkpoint *)self)->bits);
 	_Py_NoneStruct.refcount++;
 	return &_Py_NoneStruct;
 }
 
 static PyObject *checkpoint_lshift(PyObject *self, PyObject *value)
 {
-	cg_event(((Checkpoint *)self)->bits);
+	record(((Checkpoint *)self)->bits);
 	Py_IncRef(value);
 	return value;
 }
 
-static void event(int kind, uint32_t site) { cg_event((uint32_t)kind << 21 | site); }
+static void event(int kind, uint32_t site) { record((uint32_t)kind << 21 | site); }
 
 /* checkpoint_of returns the checkpoint of some bits. It is always the same object, so
  * that code that is loaded twice is equal. */

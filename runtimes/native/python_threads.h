@@ -1,6 +1,7 @@
 /*
  * What the program calls its threads: the names of threading.Thread. The module is not
- * imported for it, and no function of the program is called.
+ * imported for it, and no function of the program is called. Only checkpoints of Python's
+ * ask: they hold the GIL. A function of C that was built with checkpoints may not.
  */
 #ifndef CG_PYTHON_THREADS_H
 #define CG_PYTHON_THREADS_H
@@ -8,15 +9,18 @@
 #include "channel.h"
 #include "python_api.h"
 
+#include <errno.h>
+
 /* attribute is GetAttr without what the object's class may have put in its place; NULL without an error where there is
- * none. The reference is the caller's. */
+ * none, or where its class has a descriptor of that name. The reference is the caller's. */
 static PyObject *attribute(PyObject *of, const char *name)
 {
 	PyObject *key = PyUnicode_InternFromString(name), *value = NULL;
-	if (key) {
+	PyObject *above = key && _PyType_Lookup ? _PyType_Lookup(of->type, key) : NULL;
+	if (key && (!above || above->type == &PyUnicode_Type))
 		value = PyObject_GenericGetAttr(of, key);
+	if (key)
 		Py_DecRef(key);
-	}
 	if (!value)
 		PyErr_Clear();
 	return value;
@@ -30,6 +34,8 @@ static void tell_thread(PyObject *threading)
 		return;
 	PyObject *ident = active->type == &PyDict_Type ? PyLong_FromUnsignedLongLong(PyThread_get_thread_ident()) : NULL;
 	PyObject *thread = ident ? PyDict_GetItem(active, ident) : NULL;
+	if (thread)
+		Py_IncRef(thread);
 	PyObject *name = thread ? attribute(thread, "_name") : NULL;
 	PyObject *bytes = name ? PyUnicode_AsUTF8String(name) : NULL; /* a TypeError where it is no text */
 	char *text;
@@ -37,18 +43,23 @@ static void tell_thread(PyObject *threading)
 	if (bytes && PyBytes_AsStringAndSize(bytes, &text, &n) == 0)
 		cg_name_thread(text, (size_t)n);
 	PyErr_Clear();
-	for (PyObject *gone[] = {bytes, name, ident, active}, **p = gone; p < gone + 4; p++)
+	for (PyObject *gone[] = {bytes, name, thread, ident, active}, **p = gone; p < gone + 5; p++)
 		if (*p)
 			Py_DecRef(*p);
 }
 
-static void python_thread_name(void)
+/* python_thread_name asks once for each tree that the thread takes. The exception that is on its way stays. */
+static void __attribute__((noinline, cold)) python_thread_name(void)
 {
+	int e = errno;
 	PyObject *type, *value, *trace;
+	cg_mine.unnamed = 0; /* first: the garbage collector may run code of the program, with checkpoints */
 	PyErr_Fetch(&type, &value, &trace);
-	PyObject *name = PyUnicode_InternFromString("threading");
-	PyObject *threading = name ? PyImport_GetModule(name) : NULL;
+	PyObject *modules = PySys_GetObject("modules"); /* PyImport_GetModule waits for one that is being imported */
+	PyObject *name = modules && modules->type == &PyDict_Type ? PyUnicode_InternFromString("threading") : NULL;
+	PyObject *threading = name ? PyDict_GetItem(modules, name) : NULL;
 	if (threading) {
+		Py_IncRef(threading);
 		tell_thread(threading);
 		Py_DecRef(threading);
 	}
@@ -56,6 +67,15 @@ static void python_thread_name(void)
 		Py_DecRef(name);
 	PyErr_Clear();
 	PyErr_Restore(type, value, trace);
+	errno = e;
+}
+
+/* record records an event of Python's, with the GIL held. */
+static inline void __attribute__((always_inline)) record(uint64_t bits)
+{
+	cg_event((uint32_t)bits);
+	if (__builtin_expect(cg_mine.unnamed, 0))
+		python_thread_name();
 }
 
 #endif

@@ -150,7 +150,7 @@ static PyObject *load(PyObject *module, PyObject *const *args, Py_ssize_t n)
 {
 	State *s = state_of(module);
 	cg_part parts[3];
-	cg_event((uint64_t)ENTER << 21 | (CG_SITES - 1));
+	record((uint64_t)ENTER << 21 | (CG_SITES - 1));
 	PyObject *code = NULL;
 	int ok = n == 3 && cg_head && s->cache && &PyMarshal_ReadObjectFromString;
 	for (int i = 0; ok && i < 3; i++) {
@@ -173,7 +173,7 @@ static PyObject *load(PyObject *module, PyObject *const *args, Py_ssize_t n)
 	}
 	if (!code)
 		PyErr_Clear();
-	cg_event((uint64_t)EXIT << 21 | (CG_SITES - 1));
+	record((uint64_t)EXIT << 21 | (CG_SITES - 1));
 	return code ? code : none();
 }
 

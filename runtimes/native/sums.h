@@ -381,8 +381,8 @@ static void cg_begin_tree(void)
 	atomic_store_explicit(&c->seq, s, memory_order_release);
 }
 
-/* Where the language has names for threads: gives the name of this thread to cg_name_thread. It is called when the
- * thread has taken a tree. */
+/* Where the name of a thread can be had at any event: gives this thread's to cg_name_thread. It is called when the
+ * thread has taken a tree. Where it cannot, "unnamed" asks for it. */
 static void (*cg_name_of_thread)(void);
 
 /* cg_name_thread tells what the program calls this thread, as UTF-8. A long name is cut. */
@@ -416,6 +416,7 @@ static int cg_take_tree(void)
 		}
 		cg_begin_tree();
 		pthread_setspecific(cg_key, (void *)1);
+		cg_mine.unnamed = 1;
 		if (cg_name_of_thread)
 			cg_name_of_thread();
 		return 1;
