@@ -15,6 +15,8 @@ func TestComputedAlone(t *testing.T) {
 		"consteval int f(int n) { while (n) n--; return n; }":                                                                 "f is consteval",
 		"struct s { constexpr friend int f(s, int n) { while (n) n--; return n; } };":                                         "s::f is constexpr",
 		"struct s { constexpr /* of s */ friend int f(s, int n) { while (n) n--; return n; } };":                              "s::f is constexpr",
+		"struct s { int n; constexpr friend s operator+(s a, int k) { while (k--) a.n++; return a; } };":                      "s::operator+ is constexpr",
+		"struct s { int n; friend s operator+(s a, int k) { while (k--) a.n++; return a; } };":                                "s::operator+",
 		"struct s { friend constexpr int f(s, int n) { while (n) n--; return n; } };":                                         "s::f is constexpr",
 		"struct s { int n; /* : constexpr */ friend int f(s, int n) { while (n) n--; return n; } };":                          "s::f",
 		"auto f = [](int n) constexpr { while (n) n--; return n; };":                                                          "<lambda>",

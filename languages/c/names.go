@@ -118,18 +118,18 @@ func spaceless(name string) string {
 
 // scopedAlone says why a function of C++ is left alone: it may be computed by the compiler.
 func (p *parser) scopedAlone(i, body int) (why string) {
-	// Before friend, a word is in no node of the definition.
-	if k := p.tree.Nodes[i].Parent; k >= 0 && p.tree.Nodes[k].Type == "friend_declaration" {
-		before := p.tree.Source[p.tree.Nodes[k].Start:p.tree.Nodes[i].Start]
-		scan(before, func(at, end int) int {
-			if w := string(before[at:end]); w == "constexpr" || w == "consteval" {
-				why = "is " + w
-			}
-			return end
-		})
-		if why != "" {
-			return why
+	before, isFriend := p.beforeFriend(i), false
+	scan(before, func(at, end int) int {
+		switch w := string(before[at:end]); w {
+		case "constexpr", "consteval":
+			why = "is " + w
+		case "friend":
+			isFriend = true
 		}
+		return end
+	})
+	if isFriend && why != "" {
+		return why
 	}
 	for k := i + 1; k < body; k++ {
 		if n := p.tree.Nodes[k]; n.Parent == i && n.Type == "type_qualifier" {
@@ -140,6 +140,19 @@ func (p *parser) scopedAlone(i, body int) (why string) {
 		}
 	}
 	return ""
+}
+
+// beforeFriend is what stands before a definition if it may be that of a friend: the words before friend are in no
+// node of it. Where the type is a name, the grammar has them in a declaration of their own that lacks its end.
+func (p *parser) beforeFriend(i int) []byte {
+	n := p.tree.Nodes[i]
+	if n.Parent >= 0 && p.tree.Nodes[n.Parent].Type == "friend_declaration" {
+		return p.tree.Source[p.tree.Nodes[n.Parent].Start:n.Start]
+	}
+	if end := p.tree.Nodes[max(i-1, 0)]; n.Type == "function_definition" && end.Missing && end.Type == ";" {
+		return p.tree.Source[p.tree.Nodes[end.Parent].Start:n.Start]
+	}
+	return nil
 }
 
 // isTemplated reports whether a definition may have instances: it is in a template, or has a parameter
