@@ -135,6 +135,35 @@ public class Spans {
             must(names.equals(List.of("good measured")), names);
             must(s.tasks().size() == 2 && s.tasks().get(1).name().equals("good") && !s.tasks().get(1).forgotten(), s.tasks());
         }
+
+        // So it has them behind an error, an interrupt and a flush that fails, and a shutdown that fails ends.
+        List<String> names = new ArrayList<>();
+        boolean[] full = {true};
+        SdkTracerProvider other = SdkTracerProvider.builder().addSpanProcessor(new codegreen.EnergySpanProcessor(new SpanProcessor() {
+            public void onStart(Context parent, ReadWriteSpan span) { }
+            public boolean isStartRequired() { return false; }
+            public boolean isEndRequired() { return true; }
+            public void onEnd(ReadableSpan span) {
+                if (span.getName().equals("bad")) throw new NoClassDefFoundError("gone");
+                if (span.getName().equals("stop")) Thread.currentThread().interrupt();
+                names.add(span.getName());
+            }
+            public CompletableResultCode forceFlush() {
+                if (full[0]) throw new IllegalStateException("full");
+                return CompletableResultCode.ofSuccess();
+            }
+            public CompletableResultCode shutdown() { throw new IllegalStateException("open"); }
+        })).build();
+        Tracer x = other.get("x");
+        for (String name : List.of("bad", "stop", "good")) x.spanBuilder(name).startSpan().end();
+        CompletableResultCode flushed = other.forceFlush().join(30, TimeUnit.SECONDS);
+        must(flushed.isDone() && !flushed.isSuccess(), "a flush that fails");
+        full[0] = false;
+        x.spanBuilder("behind").startSpan().end();
+        must(other.forceFlush().join(30, TimeUnit.SECONDS).isSuccess(), "flush");
+        must(names.equals(List.of("stop", "good", "behind")), names);
+        CompletableResultCode over = other.shutdown().join(30, TimeUnit.SECONDS);
+        must(over.isDone() && !over.isSuccess(), "a shutdown that fails");
         System.out.println("held");
     }
 }

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.function.Supplier;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 
@@ -119,11 +120,14 @@ public final class EnergySpanProcessor implements SpanProcessor {
         return !closing && ended.add(work);
     }
 
+    /** The worker: it goes on whatever the next processor throws, and though that interrupts it. */
     private void work() {
-        try {
-            while (!closed.isDone()) ended.take().run();
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
+        while (!closed.isDone()) {
+            try {
+                ended.take().run();
+            } catch (Throwable e) {
+                LOG.log(Level.WARNING, "codegreen: the next processor failed", e);
+            }
         }
     }
 
@@ -131,7 +135,7 @@ public final class EnergySpanProcessor implements SpanProcessor {
         ReadableSpan with = span;
         try {
             with = new SpanWithEnergy(span, task);
-        } catch (RuntimeException e) { // a span is not lost for its joules
+        } catch (RuntimeException | LinkageError e) { // a span is not lost for its joules
             LOG.log(Level.WARNING, "codegreen: a span has no energy", e);
         }
         if (own) forget(task);
@@ -161,7 +165,7 @@ public final class EnergySpanProcessor implements SpanProcessor {
     @Override
     public CompletableResultCode forceFlush() {
         CompletableResultCode flushed = new CompletableResultCode();
-        if (!put(() -> follow(next.forceFlush(), flushed))) return next.forceFlush();
+        if (!put(() -> follow(next::forceFlush, flushed))) return next.forceFlush();
         return flushed;
     }
 
@@ -172,19 +176,32 @@ public final class EnergySpanProcessor implements SpanProcessor {
         synchronized (this) {
             if (closing) return closed;
             ended.add(() -> {
-                if (own) session.close();
-                follow(next.shutdown(), following);
-                closed.succeed(); // the worker's end
+                try {
+                    if (own) session.close();
+                } finally {
+                    try {
+                        follow(next::shutdown, following);
+                    } finally {
+                        closed.succeed(); // the worker's end
+                    }
+                }
             });
             closing = true;
         }
         return CompletableResultCode.ofAll(List.of(following, closed));
     }
 
-    private static void follow(CompletableResultCode first, CompletableResultCode second) {
-        first.whenComplete(() -> {
-            if (first.isSuccess()) second.succeed();
-            else second.fail();
-        });
+    /** Does the first, and has the second end as it; it fails where the first cannot be done. */
+    private static void follow(Supplier<CompletableResultCode> toDo, CompletableResultCode second) {
+        try {
+            CompletableResultCode first = toDo.get();
+            first.whenComplete(() -> {
+                if (first.isSuccess()) second.succeed();
+                else second.fail();
+            });
+        } catch (Throwable e) {
+            second.fail();
+            throw e;
+        }
     }
 }
