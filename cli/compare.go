@@ -44,7 +44,7 @@ granularities or exit statuses are refused. --allow-different compares them
 anyway, and every output says so.
 
 Two reports of BenchmarkDotNet (NAME-report-full.json) are compared by the times of
-their benchmarks; they have no energy.
+their benchmarks; they have no energy, and --fail-on-regression is refused.
 
 cg report BASE.json HEAD.json -o page.html shows two runs of cg measure as a page,
 with these verdicts and the call paths of both in one picture.
@@ -238,7 +238,15 @@ func unused(c *cli.Context, sides [2]compare.Side) error {
 	any := func(is func(saved.Document) bool) bool {
 		return slices.ContainsFunc(sides[0].Saved, is) || slices.ContainsFunc(sides[1].Saved, is)
 	}
+	ofDotNet := !any(func(s saved.Document) bool { return s.Benchmarks == nil })
 	switch {
+	case ofDotNet && c.Bool("fail-on-regression"):
+		return fail(statusUsage, "--fail-on-regression is for energies, and reports of BenchmarkDotNet have times "+
+			"only: cg gate --base REV -- dotnet run -c Release judges energies")
+	case ofDotNet && c.IsSet("command"):
+		return fail(statusUsage, "--command is for what cg run saved, and these are reports of BenchmarkDotNet")
+	case ofDotNet && c.IsSet("functions"):
+		return fail(statusUsage, "--functions is for runs of cg measure: reports of BenchmarkDotNet have benchmarks")
 	case c.IsSet("command") && !any(func(s saved.Document) bool { return s.Repeated != nil }):
 		return fail(statusUsage, "--command is for what cg run saved, and these are runs of cg measure")
 	case c.IsSet("functions") && !any(saved.Document.HasFunctions):

@@ -49,6 +49,9 @@ func compareBenchmarks(base, head Side, o Options) (*Result, error) {
 		OnlyInHead: []OneSided{}, Verdict: NotComparable,
 		Totals: []Change{{Of: "program_energy_j", Name: "program", Unit: "J", Verdict: NotComparable, Why: noEnergy}},
 	}
+	if err := distinctBenchmarks(base, head); err != nil {
+		return nil, err
+	}
 	if err := c.refused(o); err != nil {
 		return nil, err
 	}
@@ -86,6 +89,24 @@ func compareBenchmarks(base, head Side, o Options) (*Result, error) {
 	}
 	c.notesOfBenchmarks(times, len(tested))
 	return c, nil
+}
+
+// distinctBenchmarks refuses a report that is there twice: BenchmarkDotNet's titles have the time of the run.
+func distinctBenchmarks(base, head Side) error {
+	type run struct{ title, os, processor, runtime, architecture string }
+	file := map[run]string{}
+	for _, s := range []Side{base, head} {
+		for i, d := range s.Saved {
+			h := d.Benchmarks.Host
+			of := run{d.Benchmarks.Title, h.OS, string(h.Processor), h.Runtime, h.Architecture}
+			if other, there := file[of]; there && of.title != "" {
+				return fmt.Errorf("%s and %s are the same run (%s): there is nothing to compare", other, s.Names[i],
+					of.title)
+			}
+			file[of] = s.Names[i]
+		}
+	}
+	return nil
 }
 
 // timesOf are the times of a side's benchmarks, those of one that is in several files together.

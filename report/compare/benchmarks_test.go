@@ -102,3 +102,17 @@ func TestBenchmarksRefused(t *testing.T) {
 		t.Errorf("%+v, %v", d.Benchmarks, err)
 	}
 }
+
+// A report is not compared with a copy of itself, nor counted twice on a side.
+func TestBenchmarksTwice(t *testing.T) {
+	base, head := benchmarksSide(t, "base-report-full.json"), benchmarksSide(t, "head-report-full.json")
+	twice := Side{Names: []string{"a", "b"}, Saved: []saved.Document{head.Saved[0], head.Saved[0]}}
+	for want, sides := range map[string][2]Side{
+		"base-report-full.json and base-report-full.json are the same run (Shop.Benchmarks.Search-20261120-101500)": {base, base},
+		"a and b are the same run": {base, twice},
+	} {
+		if _, err := Compare(sides[0], sides[1], Options{Threshold: 0.05}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, not %s", err, want)
+		}
+	}
+}

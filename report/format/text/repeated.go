@@ -112,8 +112,9 @@ func (p *printer) settings(group []repeated.Command) {
 	})
 	p.Verbose = verbose
 	for _, c := range group {
-		if c.Footprint != nil || len(c.Units) > 0 {
+		if c.Footprint != nil || len(c.Units) > 0 || c.Hours.Line() != "" {
 			p.line("%s", p.cut(c.Setting(), p.Width))
+			p.hours(c.Hours, "  ", 10)
 			p.footprint(c.Footprint, c.Mark(), "  ")
 			p.units(c, c.Mark())
 		}
