@@ -154,3 +154,16 @@ func TestTasksOfRanges(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Where commands have parameters, hours stand below the table with the setting that they are of.
+func TestHoursOfSettings(t *testing.T) {
+	r := reporttest.Repeated(t, nemb.Measured, 3)
+	for i := range r.Commands {
+		r.Commands[i].Template, r.Commands[i].Parameters = []string{"work", "{n}"}, map[string]string{"n": []string{"1", "2"}[i]}
+	}
+	r.Commands[1].Hours = &report.Hours{Core: 12.34}
+	b := string(reporttest.Write(t, "text", r, format.Options{Terminal: format.Terminal{Width: 100}}))
+	if !strings.Contains(b, "\nn 2\n  Hours     12.3 core-hours of processor time\n") || strings.Count(b, "Hours") != 1 {
+		t.Error(b)
+	}
+}
