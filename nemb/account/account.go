@@ -239,7 +239,7 @@ func (a *Account) Read() Usage {
 	a.readThreads()
 	for t, th := range a.threads { // in any order: sorted below
 		if th.seen {
-			u.Threads = append(u.Threads, ThreadUsage{Thread: t, CPU: th.used, Queued: th.queued})
+			u.Threads = append(u.Threads, ThreadUsage{Thread: t, CPU: th.used, Queued: th.queued, Late: th.late})
 		}
 		if th.gone {
 			delete(a.threads, t)

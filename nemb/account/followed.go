@@ -85,7 +85,7 @@ func (p *followed) sharpen() {
 	if unix.ClockGettime(p.clock, &t) != nil {
 		return
 	}
-	if used := time.Duration(t.Nano()); used > p.thread.used && used-p.thread.used <= jiffy {
-		p.thread.used, p.thread.at = used, at
+	if used := time.Duration(t.Nano()); used >= p.thread.used && used-p.thread.used <= jiffy {
+		p.thread.used, p.thread.at, p.thread.late = used, at, 0
 	}
 }

@@ -42,11 +42,14 @@ func TestOnlyThread(t *testing.T) {
 		{"others have ended", jiffy + time.Second, false},
 	} {
 		p := follow(uint32(pid))
-		p.thread = &thread{used: clock - c.less, seen: true}
+		p.thread = &thread{used: clock - c.less, late: jiffy, seen: true}
 		before := p.thread.used
 		p.sharpen()
 		if p.thread.used < before || c.exact != (p.thread.used >= clock) || !c.exact && p.thread.used != before {
 			t.Errorf("%s: %v of %v, the clock was at %v", c.name, p.thread.used, before, clock)
+		}
+		if (p.thread.late == 0) != c.exact {
+			t.Errorf("%s: it may be late by %v", c.name, p.thread.late)
 		}
 		p.close()
 	}

@@ -21,6 +21,7 @@ type thread struct {
 	fd     int // -1: opened for each reading
 	used   time.Duration
 	queued time.Duration
+	late   time.Duration      // by which used may be, at most
 	at     checkpoint.Instant // when used was read
 	seen   bool               // used was read
 	gone   bool
@@ -78,7 +79,8 @@ func (t *thread) read() {
 		t.close()
 		return
 	}
-	t.seen, t.used, t.queued = true, max(t.used, used), max(t.queued, queued)
+	t.seen, t.late = true, jiffy
+	t.used, t.queued = max(t.used, used), max(t.queued, queued)
 }
 
 // oldReading is how old a reading of a thread's time may be that ThreadTime gives.

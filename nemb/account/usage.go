@@ -30,6 +30,7 @@ type ThreadUsage struct {
 	CPU    time.Duration
 	Queued time.Duration // for which it waited for a processor
 	Within time.Duration // of CPU, between the two readings of Usage.Read
+	Late   time.Duration // by which CPU may be less than what the thread had used, since the kernel reports that later
 }
 
 // Since is u less what had been used at the beginning. Threads keep their own.

@@ -67,7 +67,7 @@ func (c *curve) at(t checkpoint.Instant) account.Usage {
 		}
 		u.Threads[i] = account.ThreadUsage{
 			Thread: th.Thread, CPU: between(before.CPU, th.CPU, part), Queued: between(before.Queued, th.Queued, part),
-			Within: th.CPU - before.CPU,
+			Within: th.CPU - before.CPU, Late: max(before.Late, th.Late),
 		}
 	}
 	for i, used := range b.Background {

@@ -540,19 +540,22 @@ func TestHorizon(t *testing.T) {
 }
 
 func TestCurve(t *testing.T) {
+	late := time.Duration(0)
 	th := func(tid uint32, cpu time.Duration) account.ThreadUsage {
-		return account.ThreadUsage{Thread: checkpoint.Thread{PID: 1, TID: tid}, CPU: cpu}
+		return account.ThreadUsage{Thread: checkpoint.Thread{PID: 1, TID: tid}, CPU: cpu, Late: late}
 	}
 	var c curve
 	c.add(0, account.Usage{Threads: []account.ThreadUsage{th(1, 10)}})
+	late = 4
 	c.add(100, account.Usage{Program: 100, Own: 10, Other: 50, Threads: []account.ThreadUsage{th(1, 20), th(2, 150)}})
+	late = 0
 	c.add(200, account.Usage{Program: 110, Own: 20, Other: 50, Threads: []account.ThreadUsage{th(2, 160)}})
 	for at, want := range map[checkpoint.Instant]string{
-		-5:  "0s 0s 0s [{1/1 10ns 0s 0s}]",
-		50:  "50ns 5ns 25ns [{1/1 15ns 0s 10ns} {1/2 100ns 0s 100ns}]",
-		100: "100ns 10ns 50ns [{1/1 20ns 0s 0s} {1/2 150ns 0s 0s}]",
-		150: "105ns 15ns 50ns [{1/2 155ns 0s 10ns}]",
-		999: "110ns 20ns 50ns [{1/2 160ns 0s 0s}]",
+		-5:  "0s 0s 0s [{1/1 10ns 0s 0s 0s}]",
+		50:  "50ns 5ns 25ns [{1/1 15ns 0s 10ns 4ns} {1/2 100ns 0s 100ns 4ns}]",
+		100: "100ns 10ns 50ns [{1/1 20ns 0s 0s 4ns} {1/2 150ns 0s 0s 4ns}]",
+		150: "105ns 15ns 50ns [{1/2 155ns 0s 10ns 4ns}]",
+		999: "110ns 20ns 50ns [{1/2 160ns 0s 0s 0s}]",
 	} {
 		u := c.at(at)
 		if got := fmt.Sprint(u.Program, u.Own, u.Other, u.Threads); got != want {

@@ -152,8 +152,9 @@ func TestDividedOverGaps(t *testing.T) {
 	}
 }
 
-// Two functions compute in turns, and their thread is queued half of the time, for times that do not depend on what it
-// does. Their times are within their intervals in 95 of 100 runs, which are narrower than what is certain.
+// Two functions compute in turns, and their thread is queued half of the time, for times that do not depend on
+// what it does. Their times are within their intervals in 95 of 100 runs, which are narrower than what is
+// certain.
 func TestDividedQueued(t *testing.T) {
 	for _, each := range []int{300, 3000, 40e3} {
 		held, wide := 0, 0.0
@@ -188,8 +189,9 @@ func TestDividedQueued(t *testing.T) {
 
 // What a thread uses is reported up to a tick of the scheduler late: that is no time in which it was on no processor.
 func TestDividedLate(t *testing.T) {
-	d := divided{doubts: map[checkpoint.SiteID]*siteDoubt{}, spans: map[checkpoint.Thread]*spans{}}
-	p := d.of(id(1))
+	rates := func(checkpoint.SiteID) *rate { return &rate{} }
+	d := divided{doubts: map[checkpoint.SiteID]*siteDoubt{}, spans: map[checkpoint.Thread]*spans{}, rate: rates}
+	p := d.of(id(1), nemb.Sample{})
 	for i := range 100 {
 		time := Share{Self: 2e6, Inclusive: 2e6}
 		p.open = &span{there: 4e6, length: 4e6, sites: map[checkpoint.SiteID]*siteTime{1: {time, time}, 2: {time, time}}}
@@ -203,8 +205,8 @@ func TestDividedLate(t *testing.T) {
 		t.Errorf("%g, %g", less, more)
 	}
 	// In turns of 8 ms, one has up to 4 ms of the other's time at each of 99 turns, by chance.
-	d = divided{doubts: map[checkpoint.SiteID]*siteDoubt{}, spans: map[checkpoint.Thread]*spans{}}
-	p = d.of(id(1))
+	d = divided{doubts: map[checkpoint.SiteID]*siteDoubt{}, spans: map[checkpoint.Thread]*spans{}, rate: rates}
+	p = d.of(id(1), nemb.Sample{})
 	for i := range 100 {
 		there, used := Share{Self: 8e6, Inclusive: 8e6}, Share{Self: 4e6 + float64(i%2*8e6)}
 		p.open = &span{there: 8e6, used: used.Self, length: 8e6, sites: map[checkpoint.SiteID]*siteTime{
@@ -213,7 +215,53 @@ func TestDividedLate(t *testing.T) {
 	}
 	d.finish(id(1))
 	less, more := d.doubts[1].self.bounds()
-	if want := hoeffding * math.Sqrt(99) * 4e6; less < 0.98*want || less > want || more != less {
+	if want := likely * math.Sqrt(99) * 4e6 / math.Sqrt(3); less < 0.98*want || less > want || more != less {
 		t.Errorf("%g, %g, want %g", less, more, want)
+	}
+}
+
+// What may be of either of two spans moves the limits of their sites, by no more than these let it.
+func TestDividedShifted(t *testing.T) {
+	of := func(ran float64) *lost { return &lost{span: &span{there: 10, used: ran}, absent: 10 - ran} }
+	for _, c := range []struct {
+		name               string
+		fromRan, ran       float64
+		moved, behind      float64
+		before, here       float64 // in the site
+		wantLess, wantMore float64
+	}{
+		{"in both spans alone", 4, 4, 2, 0, 10, 10, 0, 0},
+		{"in neither", 4, 4, 2, 0, 0, 0, 0, 0},
+		{"alone in the second", 4, 4, 2, 0, 0, 10, 2, 2},
+		{"it has no more", 4, 1, 2, 0, 0, 10, 1, 2},
+		{"the first has not so much room", 9.5, 4, 2, 0, 0, 10, 0.5, 2},
+		{"only what is late", 4, 4, 0, 3, 0, 10, 3, 0},
+		{"there is room for others in both", 4, 4, 2, 0, 4, 4, 0, 0},
+		{"between the ends", 6, 4, 3, 0, 6, 4, 2, 0},
+		{"the one loses, the other gains", 3, 7, 3, 0, 6, 7, 1, 0},
+	} {
+		l := of(c.ran)
+		l.moved, l.behind, l.from = c.moved, c.behind, of(c.fromRan)
+		if less, more := l.shifted(c.before, c.here); !near(less, c.wantLess) || !near(more, c.wantMore) {
+			t.Errorf("%s: -%g, +%g, want -%g, +%g", c.name, less, more, c.wantLess, c.wantMore)
+		}
+	}
+}
+
+// A thread that waits for ever has no more spans than are needed.
+func TestDividedForgets(t *testing.T) {
+	d := divided{doubts: map[checkpoint.SiteID]*siteDoubt{}, spans: map[checkpoint.Thread]*spans{},
+		rate: func(checkpoint.SiteID) *rate { return &rate{} }}
+	p := d.of(id(1), nemb.Sample{})
+	for i := range 2000 {
+		p.open = &span{there: 4e6, length: 4e6, used: float64(i%3) * 1e6, sites: map[checkpoint.SiteID]*siteTime{1: {}}}
+		d.end(p)
+	}
+	n := 0
+	for l := p.before; l != nil; l = l.from {
+		n++
+	}
+	if n > mostLost+1 || len(p.lost) > mostLost+1 || len(p.waiting) > 10 {
+		t.Errorf("%d, %d and %d spans of 2000", n, len(p.lost), len(p.waiting))
 	}
 }

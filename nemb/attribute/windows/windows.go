@@ -141,7 +141,8 @@ func New(domains []nemb.Domain, cpus int, tree *paths.Tree) *Windows {
 	w.sites.of, w.paid.of = map[checkpoint.SiteID]Share{}, map[checkpoint.SiteID]Share{}
 	w.bounds.sites = map[checkpoint.SiteID]*siteBound{}
 	w.divided.spans, w.divided.doubts = map[checkpoint.Thread]*spans{}, map[checkpoint.SiteID]*siteDoubt{}
-	w.divided.tree, w.divided.shares.of = tree, map[checkpoint.SiteID]Share{}
+	w.divided.tree, w.divided.rate = tree, w.threads.rate
+	w.divided.shares.of = map[checkpoint.SiteID]Share{}
 	w.grow()
 	return w
 }
@@ -248,6 +249,7 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 	w.past.keep()
 	if w.modelled && out.PerTick > 0 {
 		w.divided.weight += out.Weight + w.arrears.late
+		w.divided.outside += used.outside
 		w.divided.close(s, prev, out.PerTick, w.threads.now)
 	}
 	out.Threads = w.bookTimes(out.PerTick)
