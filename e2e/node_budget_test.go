@@ -57,6 +57,15 @@ test('beside', { concurrency: 2 }, async (t) => {
   await Promise.all([t.test('left', budget('1 mJ', { runs: 1 }, work)), t.test('right', budget('1 mJ', { runs: 1 }, work))]);
 });
 
+test('outer', budget('1 mJ', { runs: 1 }, async (t) => {
+  await t.test('nested', budget('1 mJ', { runs: 1 }, work));
+}));
+test('after nested', budget('10 kWh', work));
+
+test('spoils', (t) => {
+  for (const line of ['1 x=<b>', '1 energy_kind="a"', '<1', '1 energy_x=1 y']) t.diagnostic('energy_budget_j=' + line);
+});
+
 test('wrong', () => {
   assert.throws(() => budget('2 W', work), /codegreen: "2 W": a budget is a number above 0 and mJ, J,/);
   assert.throws(() => budget('2 J', { runs: 11 }, work), /budget: 11 runs: use 1 to 10/);
@@ -121,6 +130,8 @@ func TestNodeBudgets(t *testing.T) {
 		"energy budget: within: within: ", "measured, 1 run; the budget is 10 kWh", "energy budget: exceeded: above: ",
 		"the energy budget is exceeded: ", "mean of 3 runs; the budget is 1 mJ", "error: 'mine'", "energy budget: within: suite > inner: ",
 		"energy budget: within: in a session: ", "it ran beside other tests, whose energy would be in it",
+		"energy budget: not known: outer: a budget lies inside the test of another one",
+		"energy budget: not known: outer > nested: a budget lies inside the test of another one", "energy budget: within: after nested: ",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it does not say %q", want)
@@ -165,7 +176,8 @@ func TestNodeBudgets(t *testing.T) {
 			t.Errorf("%s: %v, %v", property, got["within"], got["left"])
 		}
 	}
-	if strings.Contains(string(text), "energy_budget_j=") || strings.Contains(out, "energy_budget_j=") == false {
+	// Those of the test that spoils them are no figures.
+	if strings.Count(string(text), "energy_budget_j=") != 4 || !strings.Contains(out, "energy_budget_j=") {
 		t.Errorf("the figures stand in comments:\n%s", text)
 	}
 }

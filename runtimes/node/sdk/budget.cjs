@@ -2,6 +2,7 @@
 // The energy that a test of node:test may use, and what runs of it tell (docs/budgets.md of cg).
 'use strict';
 
+const { AsyncLocalStorage } = require('node:async_hooks');
 const fs = require('node:fs');
 const spec = require('./spec.cjs');
 
@@ -42,6 +43,17 @@ function judge(runs, budget, limit) {
 }
 
 const open = new Set(); // tests with a budget that run now
+const within = new AsyncLocalStorage(); // that whose function runs
+
+/** Notes of a test, and of others that run now, what keeps their energy from being known. */
+function noteOthers(test) {
+  const around = new Set();
+  for (let outer = test.outer; outer; outer = outer.outer) around.add(outer);
+  for (const other of open) {
+    const how = around.has(other) ? 'nested' : 'beside';
+    other[how] = test[how] = true;
+  }
+}
 
 /** Other processes of node --test that run test files now. */
 function otherFiles() {
@@ -61,13 +73,14 @@ const rounded = (v) => String(Number(v.toFixed(6)));
 /** A test with a budget, and its runs so far. */
 class Test {
   constructor(text, joules, limit) {
-    Object.assign(this, { text, joules, limit, runs: [], kind: '', verdict: spec.BUDGET_REPEAT, judged: undefined, beside: false });
+    Object.assign(this, { text, joules, limit, runs: [], kind: '', verdict: spec.BUDGET_REPEAT, judged: undefined, beside: false,
+      nested: false, outer: within.getStore() });
   }
 
   take(e) {
     this.kind = e.kind;
     const run = Number.isNaN(e.programJ) ? [e.energyJ, e.loJ, e.hiJ] : [e.programJ, e.programLoJ, e.programHiJ];
-    if (this.beside || run.some(Number.isNaN)) {
+    if (this.beside || this.nested || run.some(Number.isNaN)) {
       this.verdict = spec.BUDGET_UNKNOWN;
       this.judged = undefined;
       return;
@@ -79,6 +92,7 @@ class Test {
 
   get words() {
     if (this.beside) return 'it ran beside other tests, whose energy would be in it';
+    if (this.nested) return 'a budget lies inside the test of another one, and neither is judged: give one of them a budget';
     if (!this.judged) return `its energy is not known; the budget is ${this.text}`;
     const { energy, lo, hi } = this.judged;
     const times = this.runs.length === 1 ? '1 run' : `mean of ${this.runs.length} runs`;
@@ -124,12 +138,12 @@ function budgets(sessionFor) {
     const joules = parse(text);
     return async function (t) {
       const test = new Test(text, joules, limit);
-      for (const other of open) other.beside = test.beside = true;
+      noteOthers(test);
       open.add(test);
       const name = (t && (t.fullName || t.name)) || f.name || 'test';
       const [session, done] = sessionFor();
       try {
-        await runs(test, name, session, () => Reflect.apply(f, this, [t]));
+        await within.run(test, () => runs(test, name, session, () => Reflect.apply(f, this, [t])));
       } finally {
         open.delete(test);
         await done();
