@@ -47,9 +47,17 @@ type Run struct {
 // Kind names a run of many ranks.
 func (d *Run) Kind() string { return "a run of many ranks" }
 
+// several is how many there are of what a word in the singular names.
+func several(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
 // Title is what was run, for people.
 func (d *Run) Title() string {
-	title := fmt.Sprintf("%d ranks on %d nodes", len(d.Ranks), len(d.Nodes))
+	title := several(len(d.Ranks), "rank") + " on " + several(len(d.Nodes), "node")
 	if d.Meta.Job != "" {
 		title = "job " + d.Meta.Job + ": " + title
 	}

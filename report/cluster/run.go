@@ -69,7 +69,7 @@ func (d *Run) Functional() *report.Run {
 	t := d.Totals
 	r.Meta = report.Meta{SchemaVersion: d.Meta.SchemaVersion, Tool: d.Meta.Tool, CgVersion: d.Meta.CgVersion,
 		RunID: d.Meta.RunID, StartedAt: d.Meta.StartedAt, EndedAt: d.Meta.EndedAt, DurationTotalS: t.DurationS,
-		Hostname: fmt.Sprintf("%d nodes with %d ranks", len(d.Nodes), len(d.Ranks)), Language: d.Meta.Language,
+		Hostname: several(len(d.Nodes), "node") + " with " + several(len(d.Ranks), "rank"), Language: d.Meta.Language,
 		Argv: d.Meta.Argv, CgEnv: map[string]string{}, Granularity: d.Meta.Granularity, MeasurementQuality: "ok",
 		DomainSupport: "full", DomainTopology: map[string]report.Topology{}}
 	r.Totals = report.Totals{EnergyJ: t.EnergyJ, DurationS: t.DurationS, WallDurationS: t.DurationS,

@@ -27,10 +27,10 @@ func (d *Run) Facts() [][2]string {
 		return mark + figures.Energy(j)
 	}
 	facts := [][2]string{
-		{"Program", fmt.Sprintf("%s, %s, of %d ranks, %d with a report", energy(t.RanksEnergyJ), t.Kind, len(d.Ranks),
-			t.Reports)},
-		{"Machine", fmt.Sprintf("%s %s, of %d nodes", energy(t.EnergyJ), figures.Interval(t.EnergyLoJ, t.EnergyHiJ),
-			len(d.Nodes))},
+		{"Program", fmt.Sprintf("%s, %s, of %s, %d with a report", energy(t.RanksEnergyJ), t.Kind,
+			several(len(d.Ranks), "rank"), t.Reports)},
+		{"Machine", fmt.Sprintf("%s %s, of %s", energy(t.EnergyJ), figures.Interval(t.EnergyLoJ, t.EnergyHiJ),
+			several(len(d.Nodes), "node"))},
 		{"Time", fmt.Sprintf("%s; all ranks together %s, processors %s", figures.Seconds(t.DurationS),
 			figures.Seconds(t.RankTimeS), figures.Seconds(t.CPUTimeS))},
 	}
