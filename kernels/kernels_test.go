@@ -369,6 +369,48 @@ func TestRanges(t *testing.T) {
 	}
 }
 
+// A range that has too many runs gives its places up: the ranges around it keep their times.
+func TestOuterRange(t *testing.T) {
+	var s state
+	ranged := func(number uint32) []byte { return record(recordRanged, uint64(10), uint64(20), number, uint32(1)) }
+	s.take(datagram(1, record(recordName, uint32(1), "epoch"), record(recordName, uint32(2), "step"),
+		record(recordRange, uint32(1), uint32(0), uint32(1)), record(recordRange, uint32(2), uint32(1), uint32(2))))
+	for range mostSpans + 4000 {
+		s.take(datagram(1, ranged(2)))
+	}
+	s.take(datagram(1, ranged(1)))
+	if epoch, step := s.ranges[0], s.ranges[1]; len(epoch.Spans) != 1 || step.Spans != nil || s.spans != 1 {
+		t.Errorf("%d spans of epoch, %d of step, %d", len(epoch.Spans), len(step.Spans), s.spans)
+	}
+}
+
+// Where there are many activities a new one goes without its range, and none is lost.
+func TestManyActivities(t *testing.T) {
+	var s state
+	s.take(datagram(1, record(recordDevice, uint32(0), strings.Repeat("\x10", 16)), record(recordName, uint32(1), "k"),
+		record(recordRange, uint32(1), uint32(0), uint32(1))))
+	for n := range mostInRanges {
+		s.keys[key{name: fmt.Sprint(n)}] = &Activity{}
+	}
+	in := record(recordActivity, uint64(100), uint64(200), uint32(0), uint32(1), uint32(0), uint32(0), uint64(0), uint32(1), uint32(0))
+	s.take(datagram(1, in, in))
+	if l := s.log(); l.Lost != 0 || l.Odd != 0 || len(l.GPUs[0].Activities) != 1 || l.GPUs[0].Activities[0].Range != nil ||
+		l.GPUs[0].Activities[0].Count != 2 {
+		t.Errorf("%+v", l)
+	}
+}
+
+// What is counted of a run may be of more metrics than of the one before it.
+func TestMoreCounted(t *testing.T) {
+	r := ran{&GPU{}, &Activity{}, 10, 20}
+	r.add(nil, 0)
+	r.add([]beside.Sum{{Mean: 1, Min: 1, Max: 1, Over: 10}}, 0)
+	r.add(nil, 0)
+	if len(r.of.Counted) != 1 || r.of.Counted[0].Mean != 1 {
+		t.Errorf("%+v", r.of.Counted)
+	}
+}
+
 // What programs define has limits, and beyond them activities are lost.
 func TestLimits(t *testing.T) {
 	var s state

@@ -3,14 +3,13 @@ package kernels
 import (
 	"cmp"
 	"encoding/binary"
-	"encoding/hex"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"cg/checkpoint"
 	"cg/pmsampling/beside"
+	"cg/pmsampling/cupti"
 )
 
 // Kinds of records (runtimes/native/kernels.c).
@@ -32,6 +31,7 @@ const magic = "CGK1"
 // Beyond them activities are lost.
 const (
 	mostActivities = 1 << 17
+	mostInRanges   = mostActivities / 2 // beyond it the range of a new one is not told
 	mostRefused    = 8
 	mostSites      = 512
 	mostProcesses  = 1 << 10
@@ -156,8 +156,8 @@ func (r ran) add(sums []beside.Sum, weight int) {
 		w = sums[weight].Mean
 	}
 	r.gpu.Work.AddWeighed(r.of.key, r.from, r.to, w)
-	if r.of.Counted == nil {
-		r.of.Counted = make([]beside.Sum, len(sums))
+	if more := len(sums) - len(r.of.Counted); more > 0 {
+		r.of.Counted = append(r.of.Counted, make([]beside.Sum, more)...)
 	}
 	for i, sum := range sums {
 		r.of.Counted[i].Join(sum)
@@ -177,7 +177,7 @@ func (s *state) record(p *process, kind uint32, b []byte) bool {
 			s.refused = append(s.refused, text)
 		}
 	case kind == recordDevice && len(b) == 20:
-		if g := s.gpu(uuid(b[4:])); g != nil && room(p.devices, number(b), mostDevices) {
+		if g := s.gpu(cupti.UUID(b[4:])); g != nil && room(p.devices, number(b), mostDevices) {
 			p.devices[number(b)] = g
 		}
 	case kind == recordName && len(b) > 4:
@@ -231,10 +231,15 @@ func (s *state) ranged(r *Range, from, to checkpoint.Instant) {
 	full := r.Count > 0 && r.Spans == nil
 	r.Count++
 	r.Time += time.Duration(to - from)
-	if s.spans++; full || s.spans > mostSpans {
+	if full {
+		return
+	}
+	if s.spans >= mostSpans {
+		s.spans -= len(r.Spans)
 		r.Spans = nil
 		return
 	}
+	s.spans++
 	r.Spans = append(r.Spans, Span{from, to})
 }
 
@@ -272,15 +277,6 @@ func (s *state) path(p *process, n uint32, b []byte) {
 	p.paths[n] = string(text)
 }
 
-// uuid is written as NVML does; "" for one that is not known.
-func uuid(b []byte) string {
-	if !slices.ContainsFunc(b, func(c byte) bool { return c != 0 }) {
-		return ""
-	}
-	h := hex.EncodeToString(b)
-	return "GPU-" + strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
-}
-
 // gpu is the one of an UUID; nil where there are too many.
 func (s *state) gpu(uuid string) *GPU {
 	g := s.byUUID[uuid]
@@ -313,6 +309,10 @@ func (s *state) activity(p *process, b []byte) {
 	}
 	k := key{g, name, kind, path, p.ranges[number(b[40:])]}
 	a := s.keys[k]
+	if a == nil && k.of != nil && len(s.keys) >= mostInRanges {
+		k.of = nil
+		a = s.keys[k]
+	}
 	if a == nil {
 		if len(s.keys) >= mostActivities {
 			s.lost++

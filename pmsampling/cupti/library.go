@@ -179,15 +179,15 @@ func (l *Library) Devices() ([]Device, error) {
 		d := Device{Index: i, Name: C.GoString(&name[0]), Bus: strings.ToLower(C.GoString(&bus[0])),
 			Major: int(capability[0]), Minor: int(capability[1])}
 		if C.cg_cuda_uuid(l.driver, C.int(i), &uuid[0]) == 0 {
-			d.UUID = uuidOf(C.GoBytes(unsafe.Pointer(&uuid[0]), 16))
+			d.UUID = UUID(C.GoBytes(unsafe.Pointer(&uuid[0]), 16))
 		}
 		all = append(all, d)
 	}
 	return all, nil
 }
 
-// uuidOf writes a UUID as NVML does; "" for zeros.
-func uuidOf(b []byte) string {
+// UUID writes the 16 bytes of a UUID as NVML does; "" for zeros.
+func UUID(b []byte) string {
 	if !slices.ContainsFunc(b, func(c byte) bool { return c != 0 }) {
 		return ""
 	}

@@ -133,7 +133,9 @@ static int connect_to(const char *path)
 static void parted(void)
 {
 	to = -1; /* what the parent of a fork has is the parent's */
-	used = 0;
+	used = pending = 0;
+	lost = telling = 0;
+	generation++;
 	pthread_mutex_init(&lock, NULL); /* which another thread may have held */
 }
 
@@ -144,19 +146,24 @@ static void send_rest(void)
 	pthread_mutex_unlock(&lock);
 }
 
-static void connect_once(void)
+static void follow_process(void)
 {
-	to = connect_to(getenv("CG_KERNELS"));
-	datagram.pid = (uint32_t)getpid();
 	pthread_atfork(NULL, NULL, parted);
 	atexit(send_rest);
 }
 
-/* open_socket connects, for what comes first: CUDA or NVTX. */
+/* open_socket connects, for what comes first in a process: CUDA or NVTX. A child of a fork connects anew. */
 static void open_socket(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	pthread_once(&once, connect_once);
+	pthread_once(&once, follow_process);
+	pthread_mutex_lock(&lock);
+	if (datagram.pid != (uint32_t)getpid()) {
+		datagram.pid = (uint32_t)getpid();
+		patience = 1000000000;
+		to = connect_to(getenv("CG_KERNELS"));
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 #endif

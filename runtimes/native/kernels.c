@@ -269,16 +269,17 @@ struct activity {
 	uint32_t range, zero;
 };
 
-/* ONE has room for an activity, DEFINED for one with what it needs defined. */
+/* ONE has room for an activity, DEFINED for one with what it needs defined but its range. */
 #define ONE (8 + sizeof(struct activity))
 #define DEFINED (ONE + 12 + LONGEST_NAME + 12 + DEEPEST * sizeof(uint32_t) + 28)
+_Static_assert(DEFINED + RANGE_ROOM <= DATAGRAM, "an activity and what it needs are in one datagram");
 
 /* tell sends an activity, in one datagram with what it needs defined, under the lock. */
 static void tell(const struct activity *a)
 {
 	int device = a->device < DEVICES, old = device && devices[a->device] < generation;
 	old |= (a->name && names[a->name - 1].sent < generation) || (a->path && paths[a->path - 1].sent < generation);
-	if (used + (old ? DEFINED : ONE) > DATAGRAM)
+	if (used + (old ? DEFINED : ONE) + range_room(a->range) > DATAGRAM)
 		flush_locked(); /* where that fails all is older, and the datagram empty */
 	if (device && devices[a->device] < generation) {
 		tell_device(a->device);
@@ -322,18 +323,18 @@ static void take(const void *record)
 	case CG_KIND_KERNEL:
 	case CG_KIND_CONCURRENT_KERNEL:
 		a.start = k->start, a.end = k->end, launch = launch_of(k->correlation), a.device = k->device;
-		a.name = name_number(k->name ? k->name : "?");
+		a.name = name_number(k->name ? k->name : "?", MOST_NAMES);
 		break;
 	case CG_KIND_MEMCPY:
 		a.start = c->start, a.end = c->end, launch = launch_of(c->correlation), a.device = c->device, a.kind = 1;
 		if (!launch)
 			launch = launch_of(c->runtime_correlation);
-		a.name = name_number(copies[c->copy < sizeof copies / sizeof *copies ? c->copy : 0]);
+		a.name = name_number(copies[c->copy < sizeof copies / sizeof *copies ? c->copy : 0], MOST_NAMES);
 		a.bytes = c->bytes;
 		break;
 	case CG_KIND_MEMSET:
 		a.start = s->start, a.end = s->end, launch = launch_of(s->correlation), a.device = s->device, a.kind = 2;
-		a.name = name_number("fill");
+		a.name = name_number("fill", MOST_NAMES);
 		a.bytes = s->bytes;
 		break;
 	default:

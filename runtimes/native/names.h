@@ -18,8 +18,10 @@ static struct {
 } names[NAMES];
 static uint32_t named;
 
-/* name_number gives a name a number, under the lock; 0 where there are too many. */
-static uint32_t name_number(const char *name)
+#define MOST_NAMES (NAMES / 4 * 3)
+
+/* name_number gives a name a number, under the lock; 0 where it is new and there are as many as most. */
+static uint32_t name_number(const char *name, uint32_t most)
 {
 	uint32_t h = 2166136261u;
 	for (const char *c = name; *c; c++)
@@ -27,7 +29,7 @@ static uint32_t name_number(const char *name)
 	for (uint32_t k = 0; k < NAMES; k++) {
 		uint32_t i = (h + k) % NAMES, number = i + 1;
 		if (!names[i].text) {
-			if (named >= NAMES / 4 * 3 || !(names[i].text = strdup(name)))
+			if (named >= most || !(names[i].text = strdup(name)))
 				return 0;
 			named++;
 			return number;

@@ -40,6 +40,8 @@ struct nvtx_attributes {
 
 #define RANGES (1u << 12)
 #define DEEPEST_RANGE 64
+#define LONGEST_RANGE 255 /* bytes of its name */
+#define RANGE_ROOM (DEEPEST_RANGE * (12 + LONGEST_RANGE + 20)) /* what define_range sends at most */
 #define STARTED 1024
 
 /* The ranges that have numbers: a name in a range. What was sent is under the lock. */
@@ -61,17 +63,50 @@ static struct {
 } started[STARTED]; /* by nvtxRangeStart, under the lock */
 static uint64_t last_started;
 
-/* current is the number of the range in which the calling thread is, 0 for none. */
+/* current is the number of the innermost range with one in which the calling thread is, 0 for none. */
 static uint32_t current(void)
 {
 	int top = inside.depth < DEEPEST_RANGE ? inside.depth : DEEPEST_RANGE;
+	while (top && !inside.number[top - 1])
+		top--;
 	return top ? inside.number[top - 1] : 0;
 }
 
-/* range_number gives a name in a range a number, from 1, under the lock; 0 where there are too many. */
+/* counter is the length of ", seq = N" or ", op_id = N", which emit_nvtx of torch writes behind the name of an
+ * operation; 0 where the text does not begin with one. */
+static size_t counter(const char *text)
+{
+	static const char *const all[] = {", seq = ", ", op_id = "};
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		size_t n = strlen(all[i]), digits;
+		if (!strncmp(text, all[i], n) && (digits = strspn(text + n, "0123456789")))
+			return n + digits;
+	}
+	return 0;
+}
+
+/* plain is a range's name without counters, cut where it is long, under the lock. */
+static const char *plain(const char *text)
+{
+	static char name[LONGEST_RANGE + 1];
+	size_t n = 0, skip;
+	for (; *text && n < LONGEST_RANGE; text += skip ? skip : 1)
+		if (!(skip = counter(text)))
+			name[n++] = *text;
+	if (*text && ((unsigned char)*text & 0xc0) == 0x80) { /* no part of a character stays */
+		while (n && ((unsigned char)name[n - 1] & 0xc0) == 0x80)
+			n--;
+		n -= n > 0;
+	}
+	name[n] = 0;
+	return n ? name : "?";
+}
+
+/* range_number gives a name in a range a number, from 1, under the lock; 0 where there are too many. There are fewer
+ * ranges than names, so kernels have some left. */
 static uint32_t range_number(const char *text, uint32_t around)
 {
-	uint32_t name = name_number(text && *text ? text : "?");
+	uint32_t name = name_number(plain(text ? text : ""), ranged < RANGES ? MOST_NAMES : 0);
 	if (!name)
 		return 0;
 	for (uint32_t i = 0; i < ranged; i++)
@@ -82,6 +117,15 @@ static uint32_t range_number(const char *text, uint32_t around)
 	ranges[ranged].name = name;
 	ranges[ranged].around = around;
 	return ++ranged;
+}
+
+/* range_room is how many bytes define_range will send, under the lock. */
+static size_t range_room(uint32_t number)
+{
+	size_t n = 0;
+	for (; number && ranges[number - 1].sent != generation; number = ranges[number - 1].around)
+		n += 12 + LONGEST_RANGE + 20;
+	return n;
 }
 
 /* define_range sends what a number means, and the ranges around it first, under the lock. */
@@ -108,21 +152,19 @@ static void tell_range(uint32_t number, uint64_t since)
 	} r = {since, now(), number, (uint32_t)syscall(SYS_gettid)};
 	if (to < 0 || !number)
 		return;
+	if (used + range_room(number) + 8 + sizeof r > DATAGRAM)
+		flush_locked(); /* where that fails all is older, and the datagram empty */
 	define_range(number);
-	uint32_t before = generation;
 	put(8, &r, sizeof r, "", 0);
-	if (generation != before) { /* a datagram was lost on the way: what was defined with it, too */
-		define_range(number);
-		put(8, &r, sizeof r, "", 0);
-	}
 }
 
 static int nvtx_push(const char *name)
 {
 	int e = errno, depth = inside.depth++;
 	if (depth < DEEPEST_RANGE) {
-		uint32_t around = depth ? inside.number[depth - 1] : 0;
+		uint32_t around;
 		inside.number[depth] = 0;
+		around = current();
 		if (to >= 0) {
 			pthread_mutex_lock(&lock);
 			inside.number[depth] = range_number(name, around);
