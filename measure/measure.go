@@ -138,6 +138,9 @@ func Run(c Config) (*Outcome, error) {
 	r := newRecorder(c, sampler, o)
 	r.watch.begin()
 	command := c.command(r)
+	if c.Counters != nil {
+		c.Counters.Restart()
+	}
 	o.Begin = checkpoint.Monotime()
 	child, err := launcher.Start(command)
 	if err != nil {

@@ -162,9 +162,12 @@ func (r *recorder) window(s nemb.Sample) {
 // will be is there.
 func (r *recorder) finish() {
 	if r.counters != nil {
-		r.counters.End() // at once: what follows is not the program's
+		r.counters.Until(r.outcome.End) // what follows is not the program's
 	}
 	samples := r.sampler.Stop()
+	if r.counters != nil {
+		r.counters.End() // after the last sample: decoding takes its time
+	}
 	samples = slices.Concat(r.stopLooking(), samples)
 	for i, s := range samples {
 		r.look(s.At)

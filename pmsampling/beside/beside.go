@@ -9,6 +9,7 @@ package beside
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -56,6 +57,8 @@ type GPU struct {
 	Fault error
 
 	session *pmsampling.Session
+	from    checkpoint.Instant // samples that begin before are not kept, nor those that end after until, if it is not 0
+	until   checkpoint.Instant
 	reached checkpoint.Instant // when the last sample ended
 	over    bool
 }
@@ -112,15 +115,37 @@ func (r *Recorder) Drain() {
 	}
 }
 
+// Restart forgets what was sampled before now: the program begins.
+func (r *Recorder) Restart() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := checkpoint.Monotime()
+	for _, g := range r.gpus {
+		g.from = now
+		g.Series = Series{Recent: g.Series.Recent, Points: g.Series.Points}
+	}
+}
+
+// Until leaves out what is sampled after a moment, at which the program has ended.
+func (r *Recorder) Until(at checkpoint.Instant) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, g := range r.gpus {
+		g.until = at
+	}
+}
+
 // take adds a batch. An error ends sampling of this GPU, and no other's.
 func (g *GPU) take(b *pmsampling.Batch, err error) {
 	if b != nil {
 		samples, failed := b.Samples()
 		err = errors.Join(err, failed)
-		g.Series.Add(samples)
 		if n := len(samples); n > 0 {
 			g.reached = samples[n-1].To
 		}
+		g.Series.Add(slices.DeleteFunc(samples, func(s pmsampling.Timed) bool {
+			return s.From < g.from || g.until > 0 && s.To > g.until
+		}))
 	}
 	if err != nil {
 		g.Fault, g.over = err, true

@@ -127,6 +127,37 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
+// What was sampled before the program began, and after it ended, is not kept.
+func TestOfProgram(t *testing.T) {
+	r, err := begun(t, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reach := func(at checkpoint.Instant) {
+		for until := checkpoint.Instant(0); until < at; r.Drain() {
+			_, until, _ = r.Since(0, 0)
+		}
+	}
+	reach(checkpoint.Monotime() + 3e6)
+	before := checkpoint.Monotime()
+	r.Restart()
+	from := checkpoint.Monotime()
+	reach(from + 10e6)
+	end := checkpoint.Monotime()
+	r.Until(end)
+	reach(end + 5e6)
+	for _, g := range r.End() {
+		for _, p := range g.Series.Whole() {
+			if p.From < before || p.To > end {
+				t.Errorf("%+v is outside of %v to %v", p, before, end)
+			}
+		}
+		if over := g.Series.Sums()[0].Over; over <= 0 || over > time.Duration(end-before) {
+			t.Errorf("%v of %v", over, end-before)
+		}
+	}
+}
+
 // What cannot be sampled is said; a GPU that fails ends alone.
 func TestRefused(t *testing.T) {
 	if _, err := begun(t, "fail cuptiPmSamplingEnable 26\n"); err == nil || !strings.Contains(err.Error(), "profiles this GPU") {
