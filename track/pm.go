@@ -26,11 +26,8 @@ const pmMetric = "pm"
 // decoded for each.
 const pmShortest = 10 * time.Millisecond
 
-// The sampling interval of counters is a tenth of the shortest tracker's that has some, within these.
-const (
-	pmFinest   = 10 * time.Microsecond
-	pmCoarsest = time.Millisecond
-)
+// pmInterval is the sampling interval of counters: at least ten samples are in a row.
+const pmInterval = pmShortest / 10
 
 // pmNames are the performance counters among metrics, without the prefix.
 func pmNames(metrics []string) (names []string) {
@@ -55,19 +52,17 @@ func (c *counters) end() {
 // openCounters begins to sample those of the trackers; nil where none has any.
 func openCounters(root nemb.Root, trackers []Tracker) (*counters, error) {
 	config := pmsampling.Config{Trigger: pmsampling.GPUTimeInterval}
-	shortest := time.Duration(math.MaxInt64)
 	for _, t := range trackers {
 		for _, name := range pmNames(t.Metrics) {
 			if !slices.Contains(config.Metrics, name) {
 				config.Metrics = append(config.Metrics, name)
 			}
-			shortest = min(shortest, t.Every)
 		}
 	}
 	if len(config.Metrics) == 0 {
 		return nil, nil
 	}
-	config.Interval = uint64(min(max(shortest/10, pmFinest), pmCoarsest))
+	config.Interval = uint64(pmInterval)
 	l, err := cupti.Open(root.Dir)
 	if err != nil {
 		return nil, err

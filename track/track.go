@@ -63,12 +63,17 @@ func Parse(spec string) (Tracker, error) {
 	}
 	t.Every = every
 	for _, name := range parts[1:] {
-		if name = strings.TrimSpace(name); !strings.HasPrefix(name, PMPrefix) {
+		name = strings.TrimSpace(name)
+		if begin := min(len(name), len(PMPrefix)); strings.EqualFold(name[:begin], PMPrefix) {
+			name = PMPrefix + name[begin:]
+		} else {
 			name = strings.ToLower(name)
-		} else if name == PMPrefix {
+		}
+		if name == PMPrefix {
 			return t, fmt.Errorf("%q: %s needs the name of a counter, such as pm:sm__cycles_active.avg (cg gpu "+
 				"metrics)", spec, PMPrefix)
-		} else if every < pmShortest {
+		}
+		if strings.HasPrefix(name, PMPrefix) && every < pmShortest {
 			return t, fmt.Errorf("%q: an interval of %v is too short for counters of GPUs: use %v or more, or cg gpu "+
 				"sample, which has each sample", spec, every, pmShortest)
 		}
