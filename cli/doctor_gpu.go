@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"os"
 	"os/exec"
 	"time"
 
@@ -44,11 +43,11 @@ func runDoctorGPU(c *cli.Context, root nemb.Root) error {
 func kernelFinding(root nemb.Root) doctor.Finding {
 	f := doctor.Finding{Check: "kernels", Level: doctor.Remark}
 	file, err := cupti.File(root.Dir)
-	switch other := os.Getenv("CUDA_INJECTION64_PATH"); {
+	switch name, other, _ := otherInjection(); {
 	case other != "":
-		f.Text = "cg measure --gpu-kernels does not work here: CUDA_INJECTION64_PATH is set (" + other + "): another " +
+		f.Text = "cg measure --gpu-kernels does not work here: " + name + " is set (" + other + "): another " +
 			"tool is loaded into programs"
-		f.Fix = "unset CUDA_INJECTION64_PATH"
+		f.Fix = "unset " + name
 	case err != nil:
 		f.Text, f.Fix = "cg measure --gpu-kernels does not work here: "+err.Error(), "pip install nvidia-cuda-cupti"
 	default:

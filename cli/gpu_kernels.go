@@ -71,11 +71,23 @@ func gpuCounters(c *cli.Context) (func() (*beside.Recorder, error), error) {
 	}, nil
 }
 
+// otherInjection is the library of another tool that is loaded into programs, the variable that names it, and what
+// loads it; "" for none.
+func otherInjection() (variable, library, by string) {
+	for _, by = range []string{"CUDA", "NVTX"} {
+		variable = by + "_INJECTION64_PATH"
+		if library = os.Getenv(variable); library != "" {
+			break
+		}
+	}
+	return variable, library, by
+}
+
 // kernelLibrary finds CUPTI for --gpu-kernels. One tool at a time can be in a program.
 func kernelLibrary(c *cli.Context) (string, error) {
-	if other := os.Getenv("CUDA_INJECTION64_PATH"); other != "" {
-		return "", fail(statusSelf, "--gpu-kernels: CUDA_INJECTION64_PATH is set (%s): another tool wants to be "+
-			"loaded into the program, and CUDA loads one; unset it, or leave out --gpu-kernels", other)
+	if name, other, by := otherInjection(); other != "" {
+		return "", fail(statusSelf, "--gpu-kernels: %s is set (%s): another tool wants to be loaded into the "+
+			"program, and %s loads one; unset it, or leave out --gpu-kernels", name, other, by)
 	}
 	root, err := sysroot(c)
 	if err != nil {
