@@ -428,6 +428,10 @@ func TestWhatToolsLeaveIsNotLeft(t *testing.T) {
 	if err != nil || wrong != nil {
 		t.Fatal(err, wrong)
 	}
+	t.Cleanup(func() {
+		unix.Kill(pid, unix.SIGKILL)
+		wait(pid)
+	})
 	if p, ok := stat(pid); !ok || p.ppid != os.Getpid() || p.pgrp != pid {
 		t.Errorf("it did not leave, or fell to another: %+v", p)
 	}
@@ -437,8 +441,6 @@ func TestWhatToolsLeaveIsNotLeft(t *testing.T) {
 	if r := c.Wait(); r.Status != 0 || r.Left != nil {
 		t.Errorf("%+v: what the tool left is %d", r, pid)
 	}
-	unix.Kill(pid, unix.SIGKILL)
-	wait(pid)
 }
 
 func TestLeftHoldingOutput(t *testing.T) {

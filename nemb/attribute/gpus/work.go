@@ -235,9 +235,10 @@ func (v *byWork) divide(of workWindow, before map[int]float64) (part map[int]flo
 		most := max(v.most, of.energy/of.busy)
 		part = v.parts(of)
 		for k, ran := range of.ran {
-			v.energy[k] += of.energy * part[k]
-			v.lo[k] += max(0, of.energy-most*(of.busy-ran.ns))
-			v.hi[k] += min(of.energy, most*ran.ns)
+			own := of.energy * part[k] // by its weight it may be beyond what is known of all together
+			v.energy[k] += own
+			v.lo[k] += min(own, max(0, of.energy-most*(of.busy-ran.ns)))
+			v.hi[k] += max(own, min(of.energy, most*ran.ns))
 		}
 	}
 	step := func(k int) {

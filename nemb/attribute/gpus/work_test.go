@@ -106,6 +106,22 @@ func TestByWorkSharesByWeight(t *testing.T) {
 	}
 }
 
+// In each window a part that is by weight lies between its bounds, also where it has more power than all together.
+func TestByWorkBoundsByWeight(t *testing.T) {
+	v := &byWork{division: &Division{}, work: &Work{}, most: 1, energy: make([]float64, 2), lo: make([]float64, 2), hi: make([]float64, 2),
+		squares: make([]float64, 2)}
+	of := workWindow{length: 100, energy: 100, busy: 100, ran: map[int]portion{0: {0, 10, 10, 10}, 1: {1, 90, 90, 0.9}}}
+	v.divide(of, nil)
+	for k := range v.energy {
+		if v.lo[k] > v.energy[k] || v.hi[k] < v.energy[k] {
+			t.Errorf("%d: %v is not in %v to %v", k, v.energy[k], v.lo[k], v.hi[k])
+		}
+	}
+	if v.energy[0] < 50 {
+		t.Errorf("%v: the weight has no effect", v.energy)
+	}
+}
+
 // However much runs: a Work keeps a bounded number of portions, and all of the time.
 func TestWorkIsBounded(t *testing.T) {
 	w := &Work{Longest: 100}
