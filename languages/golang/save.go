@@ -7,7 +7,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -521,69 +520,16 @@ func (s *savedTarget) write(trees []*moduleTree) error {
 		}
 		text, err := os.ReadFile(to)
 		if err == nil {
-			err = put(place, text, 0o644)
+			err = s.put(s.relative(from), text, 0o644)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.files)) {
-		if err := put(filepath.Join(s.dir, name), s.files[name], 0o644); err != nil {
+		if err := s.put(name, s.files[name], 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// put writes a file below folders that it makes.
-func put(file string, content []byte, mode fs.FileMode) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
-	}
-	os.Remove(file) // which may be read-only, or a link
-	return os.WriteFile(file, content, mode|0o600)
-}
-
-// copyAll copies the files of a folder, but for what version control keeps there and
-// the copy itself.
-func (s *savedTarget) copyAll(dir string) error {
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (path == s.dir || slices.Contains([]string{".git", ".hg", ".svn", ".bzr"}, d.Name())):
-			return filepath.SkipDir
-		case d.IsDir():
-			return nil
-		}
-		return s.copy(path)
-	})
-}
-
-// copy copies a file or a link; nothing else is source.
-func (s *savedTarget) copy(file string) error {
-	info, err := os.Lstat(file)
-	if err != nil {
-		return err
-	}
-	place := filepath.Join(s.dir, s.relative(file))
-	switch {
-	case info.Mode().Type() == fs.ModeSymlink:
-		to, err := os.Readlink(file)
-		if err == nil {
-			err = os.MkdirAll(filepath.Dir(place), 0o755)
-		}
-		if err != nil {
-			return err
-		}
-		os.Remove(place)
-		return os.Symlink(to, place)
-	case !info.Mode().IsRegular():
-		return nil
-	}
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	return put(place, content, info.Mode().Perm())
 }
