@@ -149,9 +149,10 @@ async function main() { for (let i = 0; i < 300; i++) await sum(500) }
 main()`,
 }
 
-// mostDeopts is how often V8 may throw the code of one function away in such a program: it learns some types late. A
-// function that loops does so for as long as it runs, some thousand times.
-const mostDeopts = 12
+// mostDeopts is how often V8 may throw the code of one function away in such a program: it learns some types late, and
+// later where other work lets it compile at other times. A function that loops does so for as long as it runs, in each
+// of its hundreds of calls.
+const mostDeopts = 40
 
 var deoptOf = regexp.MustCompile(`bailout \(kind: \S+, reason: ([^)]*)\): begin\. deoptimizing \S+ <JSFunction ([^ >]*)`)
 

@@ -12,9 +12,9 @@ const (
 	// interpreted is how many times the cost of an event that is timed an interpreted event costs at most: 750 ns
 	// (java -Xint, Java 17), where one that is timed costs 15 to 25.
 	interpreted = 50
-	// early is by how many times the cost of an event that is counted one costs more in code of the first compiler:
-	// 12 ns (java -XX:TieredStopAtLevel=1) for 5.
-	early = 2
+	// early is by how many times the cost of an event that is counted one costs more in code of the first compiler,
+	// which counts for the second: 30 ns (java -XX:TieredStopAtLevel=3, Java 17) for 4, 14 where it does not count.
+	early = 7
 	// meanOf is how many drawn intervals give a mean.
 	meanOf = 256
 )

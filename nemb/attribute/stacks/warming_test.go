@@ -13,7 +13,7 @@ func TestWarming(t *testing.T) {
 		st := New()
 		st.Begin(0)
 		nodes := []checkpoint.Node{{}, {}, {}, {Site: 1}, {Site: 2}}
-		truth := [2]float64{40, 90}
+		truth := [2]float64{1000, 2000}
 		for i := range checkpoint.Tick(10) {
 			more := uint64(0)
 			if i == 0 {
@@ -56,9 +56,9 @@ func TestWarmingBounds(t *testing.T) {
 	a := st.path(0, 7, 0)
 	b := st.path(a, 7, 0)
 	w := &st.known.warming
-	w.draw(a, 7, meanOf, meanOf*100)
+	w.draw(a, 7, meanOf, meanOf*200)
 	w.draw(b, 7, 10, 10*5000)
-	w.count(a, 1000, 1000*150, 20, 5)
+	w.count(a, 1000, 1000*250, 20, 5)
 	w.count(b, 10, 10*5000, 20, 5)
 	if all := st.Warming(); all[a] != 1000*(50+early*5) || all[b] != 10*interpreted*20 {
 		t.Errorf("%v", all)
