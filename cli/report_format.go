@@ -63,22 +63,29 @@ func alternatives(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1] + " (default: " + names[0] + ")"
 }
 
+// chosenFormat is the format for d that -f names, else that of the file's ending, of the page that is opened, or text.
+func chosenFormat(c *cli.Context, d format.Document) (format.Format, error) {
+	switch file := c.String("output"); {
+	case c.IsSet("format"):
+		return format.Named(c.String("format"), d)
+	case file != "" && file != "-":
+		return format.For(file, d)
+	case c.Bool("open"):
+		return format.Named(openedFormat, d)
+	}
+	return format.Named(format.Default, d)
+}
+
 // reportFormat is the format that was asked for. A flag that another format has
 // is refused.
 func reportFormat(c *cli.Context, d format.Document) (f format.Format, err error) {
-	switch file := c.String("output"); {
+	switch {
 	case c.Bool("lsp") && (c.IsSet("format") || c.Bool("advice")):
 		return f, errors.New("--lsp is -f lsp: it goes with no other format, and not with --advice")
 	case c.Bool("lsp"):
 		f, err = format.Named("lsp", d)
-	case c.IsSet("format"):
-		f, err = format.Named(c.String("format"), d)
-	case file != "" && file != "-":
-		f, err = format.For(file, d)
-	case c.Bool("open"):
-		f, err = format.Named(openedFormat, d)
 	default:
-		f, err = format.Named(format.Default, d)
+		f, err = chosenFormat(c, d)
 	}
 	if err != nil {
 		return f, err

@@ -167,16 +167,7 @@ func traceError(name string, err error) error {
 // traceFormat is the format that was asked for.
 func traceFormat(c *cli.Context) (f format.Format, err error) {
 	d := (*iotrace.Document)(nil)
-	switch file := c.String("output"); {
-	case c.IsSet("format"):
-		f, err = format.Named(c.String("format"), d)
-	case file != "" && file != "-":
-		f, err = format.For(file, d)
-	case c.Bool("open"):
-		f, err = format.Named(openedFormat, d)
-	default:
-		f, err = format.Named(format.Default, d)
-	}
+	f, err = chosenFormat(c, d)
 	switch {
 	case err != nil:
 		return f, err
