@@ -23,7 +23,7 @@ import (
 	"cg/monitor/otlp"
 	"cg/monitor/spans"
 	"cg/mqtt"
-	"cg/nemb/doctor"
+	"cg/nemb/condition"
 	"cg/nemb/population"
 	"cg/report/usage"
 	"cg/shown"
@@ -163,7 +163,7 @@ func runMonitor(c *cli.Context) error {
 		ctx, cancel = context.WithTimeout(ctx, length)
 		defer cancel()
 	}
-	others := doctor.Others()
+	others := condition.Others()
 	last, err := session.Run(ctx, every, func(s *monitor.Snapshot) bool {
 		select {
 		case <-hangup:
@@ -178,7 +178,7 @@ func runMonitor(c *cli.Context) error {
 	hostname, _ := os.Hostname()
 	run := usage.Run{CgVersion: Version, Hostname: hostname, CPUModel: machine.root.CPU().Name,
 		IntervalS: every.Seconds()}
-	run.Others = slices.Compact(slices.Sorted(slices.Values(append(others, doctor.Others()...))))
+	run.Others = slices.Compact(slices.Sorted(slices.Values(condition.Names(append(others, condition.Others()...)))))
 	return out.end(last, usage.New(last, run))
 }
 

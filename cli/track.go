@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/near"
+	"cg/nemb/condition"
 	"cg/report/format"
 	"cg/track"
 )
@@ -127,6 +128,10 @@ func runTrack(c *cli.Context) error {
 		return fail(statusFailure, "%w\n--tracker DT,estimate records the estimate of a machine without sensors", err)
 	} else if err != nil {
 		return fail(statusFailure, "%w", err)
+	}
+	if others := condition.Others(); len(others) > 0 {
+		config.Log(slog.LevelInfo, "others measure here at the same time: "+
+			strings.Join(condition.Names(others), ", "))
 	}
 	var after <-chan time.Time
 	if duration > 0 {

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
+	"cg/nemb/condition"
 	"cg/nemb/simulate"
 	"cg/report"
 	"cg/report/usage"
@@ -319,6 +321,7 @@ func TestSeveralAtOnce(t *testing.T) {
 			ProgramEnergyJ *float64 `json:"program_energy_j"`
 			EnergyJ        *float64 `json:"energy_j"`
 		}
+		MachineState condition.Around `json:"machine_state"`
 	}
 	read("run.json", &run)
 	if watched.Totals.EnergyJ == nil || len(watched.Targets) != 1 || watched.Targets[0].EnergyJ == nil || run.Totals.ProgramEnergyJ == nil {
@@ -333,5 +336,10 @@ func TestSeveralAtOnce(t *testing.T) {
 	}
 	if !strings.Contains(strings.Join(watched.Others, " "), "cg track") {
 		t.Errorf("others are %q, want cg track among them", watched.Others)
+	}
+	for _, counts := range []string{"all processes", "the whole machine"} {
+		if !slices.ContainsFunc(run.MachineState.Before.Others, func(o condition.Other) bool { return o.Counts == counts }) {
+			t.Errorf("others are %v, want one that counts %s", run.MachineState.Before.Others, counts)
+		}
 	}
 }

@@ -44,7 +44,7 @@ func (m *Machine) facts(f report.Facts) report.Facts {
 	f.Denied, f.Hung, f.Doubts = m.Found.Denied, m.Found.Hung, m.Found.Doubts()
 	if f.State != nil {
 		f.State.After = condition.Read(m.Root)
-		f.State.After.Cores = f.State.Before.Cores
+		f.State.After.Cores, f.State.After.Others = f.State.Before.Cores, condition.Others()
 	}
 	cpu := m.Root.CPU()
 	_, calibrated, _ := estimate.Calibrated(cpu)
@@ -56,7 +56,7 @@ func (m *Machine) facts(f report.Facts) report.Facts {
 // before is the state of the machine before a run of a command.
 func (m *Machine) before(command launcher.Cmd) *condition.Around {
 	a := &condition.Around{Before: condition.Read(m.Root)}
-	a.Before.Cores = command.Cores
+	a.Before.Cores, a.Before.Others = command.Cores, condition.Others()
 	return a
 }
 

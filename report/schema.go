@@ -182,7 +182,7 @@ func (d definitions) fields(t reflect.Type, properties map[string]any, required 
 			continue
 		}
 		properties[name] = d.of(f.Type)
-		if options != "omitempty" {
+		if options != "omitempty" && options != "omitzero" {
 			*required = append(*required, name)
 		}
 	}

@@ -49,6 +49,9 @@ type State struct {
 	// MemoryAvailableBytes is MemAvailable of /proc/meminfo, Load1m the load of the last minute.
 	MemoryAvailableBytes *int64   `json:"memory_available_bytes"`
 	Load1m               *float64 `json:"load_1m"`
+	// Others are the programs that measure on the machine at the same time; nil where nobody looked, as an older cg
+	// did not. Read does not look.
+	Others []Other `json:"others,omitzero"`
 }
 
 // Around is the state of a machine before and after a run.

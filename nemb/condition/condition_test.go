@@ -134,6 +134,31 @@ func TestLine(t *testing.T) {
 	}
 }
 
+// Those that measured before or after a run are named once, so many at most. That nobody did is not the same as that
+// nobody looked.
+func TestLineOfOthers(t *testing.T) {
+	one, two := Other{"cg monitor", 7, "all processes"}, Other{"wattameter", 8, ""}
+	a := Around{Before: State{Others: []Other{one}}, After: State{Others: []Other{one, two}}}
+	if got := a.Line(); got != "at the same time cg monitor (pid 7: all processes), wattameter (pid 8) measured" {
+		t.Error(got)
+	}
+	for pid := range 9 {
+		a.After.Others = append(a.After.Others, Other{"x", 100 + pid, ""})
+	}
+	if got := a.Line(); !strings.HasSuffix(got, " and 8 others measured") {
+		t.Error(got)
+	}
+	for _, test := range []struct {
+		others []Other
+		want   bool
+	}{{nil, false}, {[]Other{}, true}} {
+		if text, err := json.Marshal(State{Others: test.others}); err != nil ||
+			strings.Contains(string(text), `"others":[]`) != test.want {
+			t.Errorf("%#v: %s, %v", test.others, text, err)
+		}
+	}
+}
+
 func TestDiffers(t *testing.T) {
 	first := Read(machine(t, server))
 	if all := Differs(first, first); len(all) > 0 {

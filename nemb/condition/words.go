@@ -59,5 +59,18 @@ func (a Around) Line() string {
 	if load := a.Before.Load1m; load != nil {
 		add("load %.1f", *load)
 	}
+	if others := a.others(); len(others) > mostNamed {
+		add("at the same time %s and %d others measured", strings.Join(others[:mostNamed], ", "), len(others)-mostNamed)
+	} else if len(others) > 0 {
+		add("at the same time %s measured", strings.Join(others, ", "))
+	}
 	return strings.Join(parts, ", ")
+}
+
+// mostNamed is how many of those that measured a line names.
+const mostNamed = 3
+
+// others names those that measured before or after, each once.
+func (a Around) others() []string {
+	return slices.Compact(slices.Sorted(slices.Values(Names(slices.Concat(a.Before.Others, a.After.Others)))))
 }

@@ -13,6 +13,7 @@ import (
 	"cg/checkpoint"
 	"cg/nemb"
 	"cg/nemb/account"
+	"cg/nemb/condition"
 	"cg/nemb/counter"
 	"cg/nemb/patience"
 	"cg/nemb/processor"
@@ -314,14 +315,11 @@ func (d *Diagnosis) account() {
 			"%v", err)
 }
 
-// watchers are programs that read the same counters.
-var watchers = []string{"codegreen", "wattameter"}
-
 // sessions tells who else measures here.
 func (d *Diagnosis) sessions() {
-	if others := Others(); len(others) > 0 {
+	if others := condition.Others(); len(others) > 0 {
 		d.add("sessions", Warning, "", "others measure here at the same time: %s; counters are the whole machine's, "+
-			"so each session's total includes what the others use", strings.Join(others, ", "))
+			"so each session's total includes what the others use", strings.Join(condition.Names(others), ", "))
 	}
 }
 

@@ -1,4 +1,4 @@
-package doctor
+package condition
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ func TestOthersOfTheList(t *testing.T) {
 	file, other := filepath.Join(dir, fmt.Sprintf("codegreen-%d.pids", os.Getuid())), filepath.Join(dir, "other")
 	line := fmt.Sprintf("%d x\n", os.Getpid())
 	listed := func() bool {
-		return slices.Contains(Others(), fmt.Sprintf("codegreen (pid %d)", os.Getpid()))
+		return slices.Contains(Others(), Other{"codegreen", os.Getpid(), "the whole machine"})
 	}
 	write := func(name string) {
 		if err := os.WriteFile(name, []byte(line), 0o600); err != nil {
