@@ -157,6 +157,12 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
+			stop := endOverdue("WORK="+e.WorkDir, scriptLimit, 10*time.Second)
+			e.Defer(func() {
+				if ended := stop(); len(ended) > 0 {
+					e.T().Fatal(fmt.Sprintf("takes longer than %s; ended:\n%s", scriptLimit, strings.Join(ended, "\n")))
+				}
+			})
 			e.Setenv("PATH", os.Getenv("CG_TEST_BIN")+string(os.PathListSeparator)+os.Getenv("PATH"))
 			e.Setenv("CG_TEST_BIN", os.Getenv("CG_TEST_BIN"))
 			e.Setenv("XDG_CACHE_HOME", os.Getenv("CG_TEST_CACHE"))
