@@ -100,6 +100,7 @@ func (x *Instrumented) prepare(ctx context.Context) (*prepared, error) {
 		return nil, err
 	}
 	p.server.SetAhead(p.command.Ahead)
+	p.server.SetKeep(p.command.Keep)
 	return p, nil
 }
 

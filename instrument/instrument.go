@@ -106,6 +106,13 @@ type Weaver func(source, code []byte, version string, o Options) (*Woven, error)
 // first site.
 type Rewriter func(text []byte, p *Plan, first int) ([]edit.Edit, error)
 
+// RewrittenFile is a text with checkpoints of sites 1 ..., "" if it gets none, with how many sites it has and the lines
+// that tell them (SiteLines).
+type RewrittenFile struct {
+	Text, Lines string
+	Sites       int
+}
+
 // Woven is code with checkpoints.
 type Woven struct {
 	Plan   *Plan  // without points

@@ -34,7 +34,7 @@ func TestPipe(t *testing.T) {
 	if _, err := pipe.WriteString("\n../1\nno request\n1-0-9\n1-0-1\n1-0-2\n"); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"1-0-1": "ok\x00", "1-0-2": "ok\x00#a"} {
+	for name, want := range map[string]string{"1-0-1": "ok\x00", "1-0-2": "ok\x000\x00#a"} {
 		if answer := awaitFile(t, filepath.Join(dir, name+".answer")); string(answer) != want {
 			t.Errorf("%s: %q, want %q", name, answer, want)
 		}

@@ -57,9 +57,7 @@ var requests = map[string]struct {
 		error) {
 		return s.plan(p[0], p[1], p[2] == "1", []byte(p[3]))
 	}},
-	"rewrite": {4, func(s *Server, p []string) (string, error) {
-		return s.rewrite(p[0] == "1", p[1], p[2] == "1", []byte(p[3]))
-	}},
+	"rewrite": {4, (*Server).rewrite},
 	"outline": {4, (*Server).chooseOutline},
 	"load":    {4, (*Server).loadWanted},
 	"ahead":   {2, (*Server).lookAhead},
@@ -225,45 +223,55 @@ func nameModules(p *Plan, file string) {
 	}
 }
 
-// rewrite gives a source with checkpoints, whose sites it numbers. entry says that it is the file that
-// is run. A source that the planner cannot place, or the rewriter, is noted as skipped.
-func (s *Server) rewrite(entry bool, file string, own bool, source []byte) (string, error) {
+// rewrite gives a source with checkpoints, and the number before that of its first site. request has whether it is the
+// file that is run, its path, whether it is the program's own, and the source. One that the planner cannot place, or
+// the rewriter, is noted as skipped.
+func (s *Server) rewrite(request []string) (string, error) {
 	if s.Rewriter == nil {
 		return "", errors.New("no such request")
 	}
-	if err := s.wanted("", file, own); err != nil {
+	file := request[1]
+	if err := s.wanted("", file, request[2] == "1"); err != nil {
 		return "", err
 	}
 	s.beginWaiting(file)
 	defer s.endWaiting(file)
 	o := s.options("")
-	o.Entry = entry
-	p, err := s.Planner(source, o)
+	o.Entry = request[0] == "1"
+	f, err := s.rewritten(file, []byte(request[3]), o)
 	if err != nil {
 		s.Skip(file, err.Error())
 		return "", &unparsed{err}
 	}
-	if len(p.Sites)+len(p.LeftAlone) == 0 {
-		return "", nil
+	answer := ""
+	if f.Text != "" {
+		base, err := s.load("", file, f.Lines)
+		if err != nil {
+			return "", err
+		}
+		answer = base + "\x00" + f.Text
+	}
+	s.mu.Lock()
+	keep := s.keep
+	s.mu.Unlock()
+	if keep != nil {
+		keep(request, f)
+	}
+	return answer, nil
+}
+
+// rewritten plans a source and puts its checkpoints into it.
+func (s *Server) rewritten(file string, source []byte, o Options) (RewrittenFile, error) {
+	p, err := s.Planner(source, o)
+	if err != nil || len(p.Sites)+len(p.LeftAlone) == 0 {
+		return RewrittenFile{}, err
 	}
 	nameModules(p, file)
-	base, err := s.load("", file, SiteLines(p))
-	if err != nil {
-		return "", err
-	}
-	before, err := strconv.Atoi(base)
-	if err != nil {
-		return "", err
-	}
-	edits, err := s.Rewriter(source, p, before+1)
+	edits, err := s.Rewriter(source, p, 1)
 	if err == nil {
 		source, err = edit.Apply(source, edits)
 	}
-	if err != nil {
-		s.Skip(file, err.Error())
-		return "", &unparsed{err}
-	}
-	return string(source), nil
+	return RewrittenFile{Text: string(source), Lines: SiteLines(p), Sites: len(p.Sites)}, err
 }
 
 // weave answers the request in which the program compiles a source that cg wants. cg answers

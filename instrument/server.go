@@ -31,7 +31,8 @@ type Skip struct {
 //
 //	plan  module path own source   ok plan, or "unparsed" and why
 //	weave module path own version source        see Server.weave
-//	rewrite entry path own source  ok text      the source with checkpoints, "" if it gets none
+//	rewrite entry path own source  ok base text the source with checkpoints of sites 1 ..., which have the
+//	                                            numbers base+1 ...; ok alone if it gets none
 //	outline module path own plan   ok plan      what is wanted of a plan that the runtime made
 //	load  module path own sites    ok base      numbers base+1 ... are the file's
 //	ahead module path              ok 1         the runtime's cache has the file now, see SetAhead; else ok
@@ -56,6 +57,7 @@ type Server struct {
 	Waiting    Waiting
 
 	ahead    func(module, path string) bool
+	keep     func(request []string, f RewrittenFile)
 	listener net.Listener
 	pipe     *os.File // see PipeOf; nil without one
 	wait     sync.WaitGroup
@@ -128,6 +130,14 @@ func (s *Server) SetAhead(ahead func(module, path string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ahead = ahead
+}
+
+// SetKeep has keep take what rewrite has answered, with the parts of the request, for later runs. It is called by
+// several goroutines.
+func (s *Server) SetKeep(keep func(request []string, f RewrittenFile)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keep = keep
 }
 
 // Close stops answering and waits for the answers under way.

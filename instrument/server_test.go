@@ -105,7 +105,8 @@ func TestWeave(t *testing.T) {
 	}
 }
 
-// TestRewrite: the program sends a source, and gets it with the numbers of its sites.
+// TestRewrite: the program sends a source, and gets it with its checkpoints and the number before its sites. What is
+// answered is kept.
 func TestRewrite(t *testing.T) {
 	s, path := listen(t, instrument.Options{Exclude: []string{"left_out.x", "nothing"}})
 	ask := func(entry, file, source string) string { return request("rewrite", entry, file, "1", source) }
@@ -123,10 +124,17 @@ func TestRewrite(t *testing.T) {
 		}
 		return edits, nil
 	}
+	var mu sync.Mutex
+	kept := map[string]instrument.RewrittenFile{}
+	s.SetKeep(func(request []string, f instrument.RewrittenFile) {
+		mu.Lock()
+		defer mu.Unlock()
+		kept[strings.Join(request, " ")] = f
+	})
 	for _, c := range []struct{ name, raw, want string }{
-		{"rewritten", ask("0", "/m.x", "f\ng\n"), "ok\x001:f\n2:g\n"},
-		{"again, with the same numbers", ask("0", "/m.x", "f\ng\n"), "ok\x001:f\n2:g\n"},
-		{"another, with zero bytes", ask("1", "/n.x", "f\x00\n"), "ok\x003:f\x00\n"},
+		{"rewritten", ask("0", "/m.x", "f\ng\n"), "ok\x000\x001:f\n2:g\n"},
+		{"again, with the same numbers", ask("0", "/m.x", "f\ng\n"), "ok\x000\x001:f\n2:g\n"},
+		{"another, with zero bytes", ask("1", "/n.x", "f\x00\n"), "ok\x002\x001:f\x00\n"},
 		{"without sites", ask("0", "/e.x", "nothing\n"), "ok\x00"},
 		{"not parsed", ask("0", "/broken.x", "broken"), "unparsed\x00broken source"},
 		{"not rewritten", ask("0", "/refused.x", "refused"), "unparsed\x00not rewritten"},
@@ -140,6 +148,14 @@ func TestRewrite(t *testing.T) {
 	var skipped []string
 	for _, skip := range s.Skipped() {
 		skipped = append(skipped, skip.File+" "+skip.Reason)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if f := kept["0 /m.x 1 f\ng\n"]; f.Text != "1:f\n2:g\n" || f.Sites != 2 || strings.Count(f.Lines, "S\t") != 2 {
+		t.Errorf("kept: %+v", f)
+	}
+	if f, is := kept["0 /e.x 1 nothing\n"]; !is || f.Text != "" || len(kept) != 3 {
+		t.Errorf("kept: %v", kept)
 	}
 	want := "/broken.x broken source, /refused.x not rewritten, /left_out.x left out by --exclude"
 	if got := strings.Join(skipped, ", "); got != want {

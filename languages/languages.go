@@ -122,6 +122,8 @@ type Command struct {
 	// Ahead is asked when the program meets a file that is new to cg: whether the cache has got it meanwhile.
 	// nil where nothing is put there ahead of the program.
 	Ahead func(module, path string) bool
+	// Keep takes what cg has answered to a request to rewrite a file (instrument.Server). nil where nothing is kept.
+	Keep func(request []string, f instrument.RewrittenFile)
 	// Release lets go of what the command holds, after the run. nil for nothing.
 	Release func()
 }

@@ -5,4 +5,4 @@ import "embed"
 //go:embed all:node
 var nodeFiles embed.FS
 
-func init() { register("node", nodeFiles) }
+func init() { register("node", nodeFiles, "node/*") }

@@ -1,8 +1,10 @@
 package runtimes
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -30,5 +32,25 @@ func Prune(c Cache, now time.Time) {
 				os.RemoveAll(name)
 			}
 		}
+	}
+}
+
+// Trim removes the oldest files of the cache's folder until they take no more than some bytes.
+func (c Cache) Trim(most int64) {
+	entries, _ := os.ReadDir(c.Dir)
+	var files []fs.FileInfo
+	var bytes int64
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			files, bytes = append(files, info), bytes+info.Size()
+		}
+	}
+	slices.SortFunc(files, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	for _, f := range files {
+		if bytes <= most {
+			return
+		}
+		os.Remove(filepath.Join(c.Dir, f.Name()))
+		bytes -= f.Size()
 	}
 }

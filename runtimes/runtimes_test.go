@@ -150,6 +150,35 @@ func TestPrune(t *testing.T) {
 	Prune(Cache{}, now)
 }
 
+func TestTrim(t *testing.T) {
+	cache := Cache{Dir: t.TempDir()}
+	for i, name := range []string{"newest", "older", "oldest"} {
+		if err := cache.Write(name, make([]byte, 100)); err != nil {
+			t.Fatal(err)
+		}
+		at := time.Now().Add(-time.Duration(i) * time.Hour)
+		os.Chtimes(filepath.Join(cache.Dir, name), at, at)
+	}
+	if err := os.Mkdir(filepath.Join(cache.Dir, "folder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		most int64
+		want []string
+	}{
+		{300, []string{"folder", "newest", "older", "oldest"}},
+		{299, []string{"folder", "newest", "older"}},
+		{199, []string{"folder", "newest"}},
+		{0, []string{"folder"}},
+	} {
+		cache.Trim(c.most)
+		if got := entries(t, cache.Dir); !slices.Equal(got, c.want) {
+			t.Errorf("at most %d: %v, want %v", c.most, got, c.want)
+		}
+	}
+	Cache{}.Trim(0)
+}
+
 func TestBrokenCompiler(t *testing.T) {
 	compiler(t)
 	t.Setenv("CC", "false")

@@ -227,9 +227,11 @@ func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
 	if addon != "" {
 		cost = costsOf(path, version, here, s)
 	}
+	files, _ := s.Cache.Sub("node") // else nothing is kept
 	var b strings.Builder
 	for _, kv := range [][2]string{{"channel", s.Channel}, {"server", s.Server}, {"native", addon},
-		{"reason", reason}, {"call", fmt.Sprint(cost.Call)}, {"counted", fmt.Sprint(cost.Counted)}, {"entry", entry}, {"foreign", foreign}, {"off", off}} {
+		{"reason", reason}, {"call", fmt.Sprint(cost.Call)}, {"counted", fmt.Sprint(cost.Counted)}, {"entry", entry}, {"foreign", foreign}, {"off", off},
+		{"kept", files.Dir}, {"key", s.PlanKey}} {
 		fmt.Fprintf(&b, "%s=%s\n", kv[0], kv[1])
 	}
 	if err := os.WriteFile(run, []byte(b.String()), 0o600); err != nil {
@@ -241,7 +243,10 @@ func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
 	}
 	command.Env = append([]string{"NODE_OPTIONS=" + options, "CG_RUN=" + run},
 		runtimes.CGuests(context.Background(), s.Cache, s.Dir, s.Channel, "napi_create_function")...)
+	k := keeper{cache: files, key: s.PlanKey}
+	command.Keep = k.keep
 	command.Ended = func(int) string {
+		k.end()
 		why, _ := os.ReadFile(off) // which is not there where all went well
 		return strings.TrimSpace(string(why))
 	}

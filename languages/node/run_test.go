@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -85,6 +87,7 @@ type ran struct {
 	Skipped         []instrument.Skip
 	Lost            uint64
 	Off             string
+	Planned         int32             // files that cg was asked for
 	Pure            bool              // checkpoints were JavaScript alone
 	Events, Counted uint64            // of sums: all, and intervals that were not timed
 	Calls           map[string]uint64 // of sums, by function
@@ -178,13 +181,21 @@ func measured(t testing.TB, dir, node string, args []string, options ...option) 
 	}
 	language := languages.Named("javascript")
 	setup := languages.Setup{
-		Dir: scratch, Cache: runtimes.Cache{Dir: cacheDir}, Channel: channel.Path(), PlanKey: "test",
+		Dir: scratch, Cache: runtimes.Cache{Dir: cacheDir}, Channel: channel.Path(),
 		Server: filepath.Join(scratch, "server"), Native: compiled(t, scratch), Options: languagetest.Fine,
 	}
 	for _, o := range options {
 		o(&setup, channel)
 	}
-	server := &instrument.Server{Planner: language.Plan, Rewriter: language.Rewrite, Language: "javascript", Channel: channel,
+	if setup.PlanKey == "" {
+		setup.PlanKey = fmt.Sprint(setup.Options)
+	}
+	var planned atomic.Int32
+	plan := func(source []byte, o instrument.Options) (*instrument.Plan, error) {
+		planned.Add(1)
+		return language.Plan(source, o)
+	}
+	server := &instrument.Server{Planner: plan, Rewriter: language.Rewrite, Language: "javascript", Channel: channel,
 		Options: setup.Options}
 	if err := server.Listen(setup.Server); err != nil {
 		t.Fatal(err)
@@ -194,6 +205,7 @@ func measured(t testing.TB, dir, node string, args []string, options ...option) 
 	if err != nil {
 		t.Fatal(err)
 	}
+	server.SetKeep(command.Keep)
 	var runs []checkpoint.Run
 	nests := map[[2]checkpoint.SiteID]bool{}
 	calls := map[checkpoint.SiteID]uint64{}
@@ -233,6 +245,7 @@ func measured(t testing.TB, dir, node string, args []string, options ...option) 
 	close(stop)
 	<-stopped
 	channel.Finish(fold)
+	r.Planned = planned.Load()
 	r.Runs, r.Sites, r.Skipped, r.Lost = runs, server.Sites(), server.Skipped(), channel.Lost()
 	_, r.Pure = server.PureRuntime()
 	r.Events, r.Counted, r.Calls = events, counted, map[string]uint64{}

@@ -114,6 +114,25 @@ static Value name_thread(Env env, Info info)
 	return NULL;
 }
 
+/* numbers(names): the number before that of a file's first site, or undefined where cg has to be asked. names are its
+ * path, a zero byte and the lines of its sites; the box has how many. */
+static Value numbers(Env env, Info info)
+{
+	size_t n = 1, length = 0;
+	Value arg = NULL;
+	void *names = NULL;
+	napi_get_cb_info(env, info, &n, &arg, NULL, NULL);
+	if (napi_get_typedarray_info(env, arg, NULL, &length, &names, NULL, NULL))
+		return NULL;
+	const char *end = memchr(names, 0, length);
+	if (!end || !cg_head)
+		return NULL;
+	size_t path = (size_t)(end - (const char *)names);
+	cg_part parts[3] = {{"", 0}, {names, path}, {end + 1, length - path - 1}};
+	int64_t base = cg_number(parts, box->event);
+	return base < 0 ? NULL : number(env, (uint32_t)base);
+}
+
 /* reached is a connection to a socket of cg's, -1 if it cannot be had. */
 static int reached(const struct sockaddr_un *at)
 {
@@ -211,7 +230,7 @@ __attribute__((visibility("default"))) Value napi_register_module_v1(Env env, Va
 		Callback function;
 	} functions[] = {{"event", event}, {"open", open_channel}, {"counting", counting},
 			 {"known", known}, {"ask", ask}, {"nothing", nothing},
-			 {"name", name_thread}};
+			 {"name", name_thread}, {"numbers", numbers}};
 	Value v;
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
 		if (!napi_create_function(env, functions[i].name, strlen(functions[i].name), functions[i].function, NULL, &v))

@@ -2,6 +2,7 @@
 'use strict';
 
 const { ask } = require('./checkpoints.cjs');
+const { kept } = require('./kept.cjs');
 
 const { receiveMessageOnPort } = require('node:worker_threads');
 
@@ -27,6 +28,9 @@ function textOf(file) {
 // Of a text that something has made (tsx): its map has columns, of a single line at times.
 const INLINE_MAP = '//# sourceMappingURL=data:';
 
+// The call of a checkpoint up to its site's number (languages/node/rewrite.go).
+const CHECKPOINT = /(cg\$[cersx]\( ?)(\d+)/g;
+
 // How the files of the package of cg sdk begin, which npm links into node_modules.
 const PACKAGE = "// This file has no checkpoints of cg's.";
 
@@ -44,11 +48,19 @@ function rewritten(run, source, file, entry) {
     ask(run, 'skip', ['', file, 'not instrumented: it was made from another text, and its source map is in use']);
     return source;
   }
-  const answer = ask(run, 'rewrite', [entry ? '1' : '0', file, own ? '1' : '0', source]);
-  if (!answer || answer[0] !== 'ok' || !answer[1]) return source;
-  if (to) to.postMessage([file, answer[1]]);
-  else texts.set(file, answer[1]);
-  return answer[1];
+  const request = [entry ? '1' : '0', file, own ? '1' : '0', source];
+  const [ok, answer] = kept(run, request) || ask(run, 'rewrite', request) || [];
+  if (ok !== 'ok' || !answer) return source;
+  const at = answer.indexOf('\0');
+  const text = numbered(answer.slice(at + 1), Number(answer.slice(0, at)));
+  if (to) to.postMessage([file, text]);
+  else texts.set(file, text);
+  return text;
+}
+
+/** A text whose sites 1 ... have the numbers behind base. */
+function numbered(text, base) {
+  return base === 0 ? text : text.replace(CHECKPOINT, (_, call, site) => call + (base + Number(site)));
 }
 
 module.exports = { rewritten, textOf, receiveAt, sendTo };

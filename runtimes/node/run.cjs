@@ -6,6 +6,7 @@
 //   call, counted             nanoseconds of a call of it, and of an event that JavaScript counts (costs.cjs)
 //   entry                     only the file that is run is wanted (coarse)
 //   foreign                   files that are not the program's own may be wanted, too
+//   kept, key                 the folder of files that are kept from run to run, if there is one, and what names begin with
 //   off                       the file that takes why there are no checkpoints
 'use strict';
 
