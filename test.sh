@@ -9,7 +9,7 @@
 # fails twice is a failure. Below it are the tests that took longest, and how many
 # were left out because they take long. The packages that
 # take longest begin first, and three run at a time, because their tests wait a lot.
-# A package that hangs fails after 25 minutes (-short; without it an hour), its
+# A package that hangs fails after half an hour (-short; an hour without), its
 # goroutines are shown, and nothing is run once more.
 # .ci/run has vetted them, and without a debugger's tables the linker takes half the time.
 set -euo pipefail
@@ -20,7 +20,7 @@ fi
 mkdir -p .cache
 timeout=60m
 for flag in "$@"; do
-  [ "$flag" != -short ] || timeout=25m
+  [ "$flag" != -short ] || timeout=30m
 done
 status=0
 go tool gotestsum --format pkgname --rerun-fails=1 --rerun-fails-max-failures=12 --jsonfile .cache/tests.json \
