@@ -35,6 +35,8 @@ func Object(ctx context.Context, command []string, cache Cache, scratch string) 
 	if err != nil {
 		return "", err
 	}
+	ctx, cancel := context.WithTimeout(ctx, compilerLimit)
+	defer cancel()
 	content, err := compile(ctx, command, filepath.Join(src, "c.c"), scratch, "-c", "-xc")
 	if err != nil {
 		return "", err

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -398,30 +399,60 @@ func GolangAlone(path string) (map[string][]byte, error) {
 }
 
 // GolangCompiler is the command that stands before the compiler (-toolexec) and
-// leaves checkpoints in what it does not inline. It is built once for each toolchain,
-// and kept below cache.
+// leaves checkpoints in what it does not inline. The build of cg brought it along, or it is built once for each
+// toolchain. It is kept below cache.
 func GolangCompiler(ctx context.Context, g GoToolchain, cache Cache) (string, error) {
-	source, err := Files.ReadFile("golang/_compile/main.go")
+	source, err := Files.ReadFile(golangCompileSource)
 	if err != nil {
 		return "", err
 	}
+	program, by := brought(prebuiltCompiler(source, runtime.GOARCH)), g.Version+"\x00"+g.Root
+	if program != nil {
+		by = prebuiltCommand
+	}
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\x00%s\x00%s", g.Version, g.Root, source)
+	fmt.Fprintf(h, "%s\x00%s", by, source)
 	key := "golang-compile-" + hex.EncodeToString(h.Sum(nil))[:16]
 	if program, _, ok := cache.Find(key, ""); ok {
 		return program, nil
+	}
+	if err := os.MkdirAll(cache.Dir, 0o700); err != nil {
+		return "", err
 	}
 	dir, err := os.MkdirTemp(cache.Dir, "golang-part-") // which the program is run from
 	if err != nil {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
-	for name, content := range map[string]string{"go.mod": "module compile\n\ngo 1.25\n", "main.go": string(source)} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+	if program == nil {
+		if program, err = g.compiler(ctx, source, dir); err != nil {
 			return "", err
 		}
 	}
-	cmd := exec.CommandContext(ctx, g.Command, "build", "-ldflags=-s -w", "-o", "compile", ".")
+	file := filepath.Join(dir, "compile")
+	if err := os.WriteFile(file, program, 0o700); err != nil {
+		return "", err
+	}
+	// Without arguments it says how it is used: it can be run from there.
+	var exit *exec.ExitError
+	if err := exec.CommandContext(ctx, file).Run(); !errors.As(err, &exit) || exit.ExitCode() != 2 {
+		return "", fmt.Errorf("%s: %w", dir, cmp.Or(err, errors.ErrUnsupported))
+	}
+	return cache.Keep(key, "", program, 0o700)
+}
+
+const golangCompileSource = "golang/_compile/main.go"
+
+// compiler builds the command of GolangCompiler in a folder. The toolchain's Arch does not matter: its Env has the
+// architecture, else it is that of this process.
+func (g GoToolchain) compiler(ctx context.Context, source []byte, dir string) ([]byte, error) {
+	for name, content := range map[string]string{"go.mod": "module compile\n\ngo 1.25\n", "main.go": string(source)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	cmd := exec.CommandContext(ctx, g.Command, "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=",
+		"-o", "built", ".")
 	cmd.Dir = dir
 	if cmd.Env = g.Env; cmd.Env == nil {
 		cmd.Env = os.Environ()
@@ -429,17 +460,7 @@ func GolangCompiler(ctx context.Context, g GoToolchain, cache Cache) (string, er
 	cmd.Env = append(slices.Clone(cmd.Env), "GOFLAGS=", "GOWORK=off", "GO111MODULE=on", "GOTOOLCHAIN=local",
 		"CGO_ENABLED=0")
 	if out, err := tool.CombinedOutput(cmd); err != nil {
-		return "", fmt.Errorf("%w: %s", err, firstProblem(string(out)))
+		return nil, fmt.Errorf("%w: %s", err, firstProblem(string(out)))
 	}
-	// Without arguments it says how it is used: it can be run from there.
-	var exit *exec.ExitError
-	if err := exec.CommandContext(ctx, filepath.Join(dir, "compile")).Run(); !errors.As(err, &exit) ||
-		exit.ExitCode() != 2 {
-		return "", fmt.Errorf("%s: %w", dir, cmp.Or(err, errors.ErrUnsupported))
-	}
-	program, err := os.ReadFile(filepath.Join(dir, "compile"))
-	if err != nil {
-		return "", err
-	}
-	return cache.Keep(key, "", program, 0o700)
+	return os.ReadFile(filepath.Join(dir, "built"))
 }

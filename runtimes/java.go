@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -41,7 +40,9 @@ func Archive(ctx context.Context, javac string, cache Cache, scratch string) (st
 	}
 	content := brought(prebuiltArchive(sum))
 	if content == nil {
-		if content, err = archive(ctx, javac, scratch); err != nil {
+		limited, cancel := context.WithTimeout(ctx, compilerLimit)
+		defer cancel()
+		if content, err = archive(limited, javac, scratch); err != nil {
 			return "", err
 		}
 	}
@@ -124,8 +125,6 @@ func archive(ctx context.Context, javac, scratch string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
 	if err := compileJava(ctx, javac, dir, out, files); err != nil {
 		return nil, err
 	}

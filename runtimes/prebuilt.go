@@ -27,6 +27,11 @@ func prebuiltLibrary(sum, goarch, source string) string {
 // prebuiltArchive is the name of the jar with the Java runtime, of which sum is the digest.
 func prebuiltArchive(sum string) string { return "java-" + sum + ".jar" }
 
+// prebuiltCompiler is the name of the command that stands before Go's compiler, which has this source.
+func prebuiltCompiler(source []byte, goarch string) string {
+	return "golang-compile-" + digest(source) + "-" + goarch
+}
+
 // brought is the content of a prebuilt file, nil where there is none.
 func brought(name string) []byte {
 	if prebuilt == nil {
@@ -41,7 +46,8 @@ func brought(name string) []byte {
 
 // Prebuild compiles into a folder what a build with the tag "prebuilt" embeds from the
 // folder "prebuilt" of this package: all libraries for an architecture, by a compiler
-// command for it, and with a javac the archive of Java. It returns the names of the files.
+// command for it, the command that stands before Go's compiler, by go, and with a javac the archive of Java. It
+// returns the names of the files. It sets no limit of time: ctx may have one.
 func Prebuild(ctx context.Context, dir, goarch string, command []string, javac string) (names []string, err error) {
 	if dir, err = filepath.Abs(dir); err != nil { // javac runs in a folder of its own
 		return nil, err
@@ -79,8 +85,14 @@ func Prebuild(ctx context.Context, dir, goarch string, command []string, javac s
 			return nil, err
 		}
 	}
-	if javac == "" {
-		return names, nil
+	program, err := Files.ReadFile(golangCompileSource)
+	if err != nil {
+		return nil, err
+	}
+	g := GoToolchain{Command: "go", Env: append(os.Environ(), "GOOS=linux", "GOARCH="+goarch)}
+	made, err := g.compiler(ctx, program, work)
+	if err := keep(prebuiltCompiler(program, goarch), made, err); err != nil || javac == "" {
+		return names, err
 	}
 	if sum, err = hash("java"); err != nil {
 		return nil, err

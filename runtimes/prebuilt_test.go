@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -87,6 +88,20 @@ func TestPrebuild(t *testing.T) {
 		if err != nil || !strings.HasPrefix(string(content), "\x7fELF") {
 			t.Errorf("%s: %d bytes, %v", source, len(content), err)
 		}
+	}
+	cache := Cache{Dir: filepath.Join(t.TempDir(), "new")}
+	command, err := GolangCompiler(ctx, GoToolchain{Command: "/no/go", Version: "go1.99"}, cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := GolangCompiler(ctx, GoToolchain{Command: "/no/go", Version: "go1.100"}, cache); err != nil || again != command {
+		t.Errorf("for another toolchain: %q, %v", again, err)
+	}
+	if left := entries(t, cache.Dir); len(left) != 1 {
+		t.Errorf("left in the cache: %v", left)
+	}
+	if out, err := exec.Command(command, t.TempDir(), "/bin/echo", "a", "b").CombinedOutput(); err != nil || string(out) != "a b\n" {
+		t.Errorf("%q, %v", out, err)
 	}
 	if javac == "" {
 		t.Skip("no javac, or -short: the archive of Java was not made")

@@ -291,8 +291,13 @@ func compiled(ctx context.Context, command []string, source string, cache Cache,
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, compilerLimit)
+	defer cancel()
 	return compile(ctx, command, filepath.Join(src, source), scratch, "-shared")
 }
+
+// compilerLimit is how long a run waits for a compiler.
+const compilerLimit = time.Minute
 
 // compile makes a shared library (-shared) or an object (-c) of a file.
 func compile(ctx context.Context, command []string, source, scratch string, kind ...string) ([]byte, error) {
@@ -301,8 +306,6 @@ func compile(ctx context.Context, command []string, source, scratch string, kind
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
 	made := filepath.Join(dir, "made")
 	args := slices.Concat(command[1:], kind, []string{"-O2", "-fPIC", "-fvisibility=hidden", "-pthread", "-o", made,
 		source})

@@ -4,7 +4,7 @@
 //	CGO_ENABLED=0 CC='COMMAND' go run ./runtimes/prebuild [-arch GOARCH] [-javac PATH] [-o DIR]
 //	go build -tags prebuilt .
 //
-// It takes a C compiler for the architecture in CC (else cc), and a javac, without which the Java
+// It takes a C compiler for the architecture in CC (else cc), the go command, and a javac, without which the Java
 // runtime is left out. It writes into runtimes/prebuilt, which git ignores.
 package main
 
