@@ -32,6 +32,8 @@ type Occupancy struct {
 	Uses      []Use
 	From, To  checkpoint.Instant
 	KnowsUses bool
+	// Method says what Uses are taken from, NVMLUtilization or AMDSMIProcesses.
+	Method string
 	// Quiet tells that no kernel at all ran in the driver's last sample of the device.
 	Quiet bool
 	// Lifetimes are what processes have used so far, in accounting mode. Where KnowsLifetimes is
@@ -44,6 +46,12 @@ type Occupancy struct {
 	Refused Refusal // why there are no Uses
 	Err     error   // what the driver answered, where it refused
 }
+
+// What Uses are taken from (the report's gpu_method).
+const (
+	NVMLUtilization = "nvml_process_utilization"
+	AMDSMIProcesses = "amdsmi_processes"
+)
 
 // Refusal says why a driver does not tell who uses a device.
 type Refusal string

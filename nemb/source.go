@@ -44,6 +44,8 @@ type Source struct {
 	RAPL bool
 	// Occupied is set where the source's sensors are devices whose drivers tell which processes use them (Occupied).
 	Occupied bool
+	// Driver is what to type to install what an Occupied source reads its devices through.
+	Driver string
 	// Metric is the name under which the source's energies are recorded without a
 	// program. Of the sources with the same name the first that can be read is
 	// recorded. "" is never.

@@ -37,7 +37,7 @@ type GPUs struct {
 // up to that of its domain.
 type GPU struct {
 	Domain string `json:"domain"`
-	// Method is nvml_process_utilization, nvml_accounting or unattributed.
+	// Method is nvml_process_utilization, amdsmi_processes, nvml_accounting or unattributed.
 	Method string `json:"gpu_method"`
 	// Reason says why there is unattributed energy; "" where there is next to none.
 	Reason string `json:"reason"`
@@ -129,6 +129,7 @@ func (r *Run) byFunction() bool {
 // gpuWords say how the energy of a GPU was divided.
 var gpuWords = map[string]string{
 	gpus.Utilization:  "by the driver's samples of what processes use",
+	gpus.Processes:    "by what AMD SMI tells of processes",
 	gpus.Accounting:   "by the driver's accounting of processes",
 	gpus.Unattributed: "on which it held no context",
 }
@@ -174,7 +175,7 @@ var whyUnattributed = map[gpus.Reason]string{
 	gpus.Interrupted: "the driver has no samples of a part of the run",
 
 	gpus.Reason(nemb.RefusedUnsupported): "its driver tells neither the utilisation of processes nor accounts for " +
-		"them (sudo nvidia-smi --accounting-mode=1)",
+		"them (sudo nvidia-smi --accounting-mode=1; of an AMD GPU with several processes, ROCm 7)",
 	gpus.Reason(nemb.RefusedDenied): "the driver does not let this user ask for other processes",
 	gpus.Reason(nemb.RefusedPartitioned): "it is divided into MIG instances, for which the driver tells no use by " +
 		"processes",

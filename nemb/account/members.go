@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -22,6 +24,23 @@ func Nested() bool {
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return !ok || st.Ino != firstPIDNamespace
+}
+
+// Holds tells whether a process has a file open whose path matches, of the processes below proc. In a PID namespace
+// below the first one drivers tell numbers of processes that are not all of it: a number is taken for one of ours only
+// where that process does hold the device.
+func Holds(proc string, pid int, file *regexp.Regexp) bool {
+	dir := filepath.Join(proc, strconv.Itoa(pid), "fd")
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, f := range files {
+		if target, err := os.Readlink(filepath.Join(dir, f.Name())); err == nil && file.MatchString(target) {
+			return true
+		}
+	}
+	return false
 }
 
 // Membership says whether a process is of the program's tree.

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,29 +12,31 @@ import (
 	"cg/nemb/account"
 )
 
-// GPUs tells what stands in the way of measuring NVIDIA's GPUs: their driver, how often each counter moves, and what
+// GPUs tells what stands in the way of measuring GPUs: their driver, how often each counter moves, and what
 // the driver tells of processes. It watches the counters for window, two seconds say.
 func GPUs(root nemb.Root, window time.Duration) *Diagnosis {
 	d := &Diagnosis{}
 	var sensors []nemb.Sensor
-	var errs []error
-	for _, source := range nemb.Sources() {
-		if source.Occupied {
-			opened, err := nemb.OpenSource(root, source.Name)
-			sensors, errs = append(sensors, opened...), append(errs, flat(err)...)
+	var absent []Finding
+	sources := slices.DeleteFunc(nemb.Sources(), func(s nemb.Source) bool { return !s.Occupied })
+	slices.SortFunc(sources, func(a, b nemb.Source) int { return cmp.Compare(a.Rank, b.Rank) })
+	for _, source := range sources {
+		opened, err := nemb.OpenSource(root, source.Name)
+		sensors = append(sensors, opened...)
+		for _, err := range flat(err) {
+			if errors.Is(err, fs.ErrNotExist) {
+				absent = append(absent, Finding{Check: "driver", Level: Failure, Fix: source.Driver,
+					Text: fmt.Sprintf("%v: nothing tells the energy of a GPU", err)})
+			} else {
+				d.add("driver", Failure, "", "%v", err)
+			}
 		}
+	}
+	if len(sensors) == 0 { // else the machine has GPUs of the other maker
+		d.Findings = append(absent, d.Findings...)
 	}
 	for _, s := range sensors {
 		defer s.Close()
-	}
-	for _, err := range errs {
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			d.add("driver", Failure, "sudo apt-get install nvidia-driver (in a container: docker run --gpus all ...)",
-				"%v: nothing tells the energy of a GPU", err)
-		default:
-			d.add("driver", Failure, "", "%v", err)
-		}
 	}
 	d.Measures = len(sensors) > 0
 	updates := make([][]time.Duration, len(sensors))
@@ -128,6 +131,9 @@ func (d *Diagnosis) processesOfGPU(id string, o nemb.Occupancy) {
 			contexts)
 	default:
 		why := refusals[o.Refused]
+		if o.Method == nemb.AMDSMIProcesses && o.Refused == nemb.RefusedUnsupported {
+			why.text, why.fix = "AMD SMI does not tell which of several processes uses it", "install ROCm 7 or later"
+		}
 		d.add("processes", Warning, why.fix, "%s: %s: its energy is nobody's; %s", id, why.text, contexts)
 	}
 	if o.AtOnce {

@@ -13,7 +13,7 @@ import (
 // Division is whose the energy of a GPU is. Program + Other + Idle + Unattributed is the
 // energy of the run.
 type Division struct {
-	Method string // Utilization, Accounting or Unattributed
+	Method string // Utilization, Processes, Accounting or Unattributed
 	// Reason says why there is energy in Unattributed, Resolved where there is next to none.
 	Reason                             Reason
 	Program, Other, Idle, Unattributed nemb.Energy
@@ -102,7 +102,7 @@ func (l *Log) Divide(c Curve, base nemb.IdlePower) Division {
 		d.Unattributed, d.Reason, d.ProgramHi = c.Total, NoSamples, float64(c.Total)
 		return d
 	case l.knows && len(l.spans) > 0:
-		d.Method, spans = Utilization, filled(l.spans, c, span{})
+		d.Method, spans = l.method, filled(l.spans, c, span{})
 	case l.lifetimes:
 		d.Method, spans = Accounting, filled(l.rest, c, l.lived(c))
 	default:

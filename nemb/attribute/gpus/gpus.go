@@ -24,7 +24,8 @@ import (
 
 // Methods of a Division (the report's gpu_method).
 const (
-	Utilization  = "nvml_process_utilization"
+	Utilization  = nemb.NVMLUtilization
+	Processes    = nemb.AMDSMIProcesses
 	Accounting   = "nvml_accounting"
 	Unattributed = "unattributed"
 )
@@ -94,6 +95,7 @@ type Log struct {
 	spans       []span
 	began, last checkpoint.Instant // when the driver was asked
 	knows       bool               // there are samples
+	method      string             // of them
 	refused     nemb.Refusal
 	held        bool // the program held a context, or had kernels
 	knowsHeld   bool // the driver told the contexts each time
@@ -132,7 +134,7 @@ func (l *Log) Add(o nemb.Occupancy, of func(pid int) Owner) {
 		l.wasQuiet = o.Quiet
 		return
 	}
-	l.knows = true
+	l.knows, l.method = true, o.Method
 	if o.To <= o.From {
 		return
 	}

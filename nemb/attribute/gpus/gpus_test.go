@@ -33,7 +33,7 @@ func use(pid int, part float64) nemb.Use {
 // told is an answer of a driver that samples each second: of the second that ends at s.
 func told(s int, contexts []int, uses ...nemb.Use) nemb.Occupancy {
 	o := nemb.Occupancy{At: checkpoint.Instant(s) * second, From: checkpoint.Instant(s-1) * second,
-		To: checkpoint.Instant(s) * second, Uses: uses, KnowsUses: true, KnowsContexts: true, Quiet: len(uses) == 0}
+		To: checkpoint.Instant(s) * second, Uses: uses, KnowsUses: true, Method: Utilization, KnowsContexts: true, Quiet: len(uses) == 0}
 	for _, pid := range contexts {
 		o.Contexts = append(o.Contexts, nemb.Context{PID: pid, Memory: 1 << 30})
 	}
@@ -277,7 +277,7 @@ func simulated(random *rand.Rand, seconds int) (l *Log, c Curve, truth float64) 
 			continue
 		}
 		asked = at + checkpoint.Instant(random.Int64N(int64(second/3)))
-		o := nemb.Occupancy{At: at, From: from, To: at, KnowsUses: true, KnowsContexts: true, Contexts: contexts}
+		o := nemb.Occupancy{At: at, From: from, To: at, KnowsUses: true, Method: Utilization, KnowsContexts: true, Contexts: contexts}
 		for _, pid := range []int{mine, others} {
 			if part := math.Round(100*run[pid]/float64(at-from)) / 100; part > 0 {
 				o.Uses = append(o.Uses, use(pid, part))

@@ -37,7 +37,8 @@ type reading struct {
 }
 
 func init() {
-	nemb.Register(nemb.Source{Name: name, Open: openGPUs, Rank: -15, Distinct: true, Metric: "amdsmi-energy"})
+	nemb.Register(nemb.Source{Name: name, Open: openGPUs, Rank: -15, Distinct: true, Occupied: true,
+		Driver: "sudo apt-get install amd-smi-lib (of ROCm)", Metric: "amdsmi-energy"})
 	for _, m := range []struct {
 		name     string
 		readings []reading
@@ -66,6 +67,7 @@ type energy struct {
 	gpu    *gpu
 	domain nemb.Domain
 	desk   patience.Desk
+	occupants
 }
 
 // openGPUs opens a sensor for each GPU: its counter, or its power integrated where it has none.
@@ -100,7 +102,7 @@ func (g *gpu) sensor() (nemb.Sensor, error) {
 	case err == nil && count > 0:
 		d.Method, d.Step, d.Source = nemb.Measured, step, "AMD SMI energy counter"
 		g.lib.use()
-		return &energy{gpu: g, domain: d}, nil
+		return &energy{gpu: g, domain: d, occupants: newOccupants(g)}, nil
 	case err != nil && !(errors.As(err, &refused) && refused.never()):
 		return nil, sensor.Fixable(err)
 	}
@@ -111,10 +113,18 @@ func (g *gpu) sensor() (nemb.Sensor, error) {
 	}
 	d.Source = "AMD SMI power"
 	g.lib.use()
-	s := sensor.NewPower(name, period)
+	s := &power{Power: sensor.NewPower(name, period), occupants: newOccupants(g)}
 	s.Add(d, meter{g})
 	return s, nil
 }
+
+// power is the power of a GPU without a counter, integrated.
+type power struct {
+	*sensor.Power
+	occupants
+}
+
+func (s *power) Close() error { return errors.Join(s.Power.Close(), s.occupants.end()) }
 
 // meter is the power of a GPU without a counter.
 type meter struct{ gpu *gpu }
@@ -140,7 +150,9 @@ func (s *energy) Read(dst []nemb.Energy) error {
 	})
 }
 
-func (s *energy) Close() error { return s.desk.End("amdsmi: "+s.gpu.id, s.gpu.lib.Close) }
+func (s *energy) Close() error {
+	return errors.Join(s.occupants.end(), s.desk.End("amdsmi: "+s.gpu.id, s.gpu.lib.Close))
+}
 
 // gauge reads the same numbers of every GPU that has them.
 type gauge struct {

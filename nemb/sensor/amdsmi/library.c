@@ -121,3 +121,9 @@ uint32_t cg_amdsmi_memory(void *gpu, uint64_t *bytes) {
 	memory *f = (memory *)find("amdsmi_get_gpu_memory_usage");
 	return f ? f(gpu, VRAM, bytes) : CG_AMDSMI_NO_FUNCTION;
 }
+
+uint32_t cg_amdsmi_processes(void *gpu, uint32_t *n, void *processes) {
+	typedef uint32_t list(void *, uint32_t *, void *);
+	list *f = (list *)find("amdsmi_get_gpu_process_list");
+	return f ? f(gpu, n, processes) : CG_AMDSMI_NO_FUNCTION;
+}

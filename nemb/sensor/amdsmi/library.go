@@ -58,9 +58,10 @@ func end() error {
 
 // library is AMD SMI, begun once and ended with its last user.
 type library struct {
-	power layout
-	mu    sync.Mutex
-	users int
+	power     layout
+	processes list
+	mu        sync.Mutex
+	users     int
 }
 
 func (l *library) use() {
@@ -103,7 +104,7 @@ func open(root nemb.Root) (*library, error) {
 	if err := answered("version of the library", C.cg_amdsmi_version(&version[0])); err != nil {
 		return nil, errors.Join(sensor.Fixable(err), l.Close())
 	}
-	l.power = layoutOf(uint32(version[0]), uint32(version[1]))
+	l.power, l.processes = layoutOf(uint32(version[0]), uint32(version[1])), listOf(uint32(version[0]))
 	return l, nil
 }
 

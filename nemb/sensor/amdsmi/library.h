@@ -27,5 +27,8 @@ uint32_t cg_amdsmi_temperature(void *gpu, int which, int64_t *value);
 uint32_t cg_amdsmi_activity(void *gpu, uint32_t *activity);
 uint32_t cg_amdsmi_clock(void *gpu, int which, uint32_t *info);
 uint32_t cg_amdsmi_memory(void *gpu, uint64_t *bytes);
+// cg_amdsmi_processes fills in the structures of the processes that use a GPU, *n at most, and sets *n to their number.
+// With none it only counts.
+uint32_t cg_amdsmi_processes(void *gpu, uint32_t *n, void *processes);
 
 #endif

@@ -35,6 +35,7 @@ const name = "nvml"
 
 func init() {
 	nemb.Register(nemb.Source{Name: name, Open: openGPUs, Rank: -20, Distinct: true, Occupied: true,
+		Driver: "sudo apt-get install nvidia-driver (in a container: docker run --gpus all ...)",
 		Metric: "nvml-energy", Missing: cardsWithoutNVML})
 	for _, m := range []struct {
 		name     string

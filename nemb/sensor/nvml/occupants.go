@@ -1,11 +1,8 @@
 package nvml
 
 import (
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -31,7 +28,7 @@ type occupants struct {
 func newOccupants() occupants {
 	o := occupants{clock: bothClocks, local: func(int) bool { return true }}
 	if account.Nested() {
-		o.local = func(pid int) bool { return holdsDevice("/proc", pid) }
+		o.local = func(pid int) bool { return account.Holds("/proc", pid, deviceFile()) }
 	}
 	return o
 }
@@ -41,26 +38,10 @@ func bothClocks() (checkpoint.Instant, uint64) {
 	return checkpoint.Monotime(), uint64(time.Now().UnixMicro())
 }
 
-// deviceFile is a file of NVIDIA's that a process with a context has open.
+// deviceFile is a file of NVIDIA's that a process with a context has open. The driver translates the numbers of
+// processes to those of a PID namespace, but leaves those of processes elsewhere (open-gpu-kernel-modules,
+// osFindNsPid), and older drivers translate none.
 var deviceFile = pattern.Later(`/nvidia(ctl|-uvm|[0-9]+)$`)
-
-// holdsDevice tells whether a process has a GPU open. In a PID namespace below the first one
-// a driver translates the numbers of processes, but leaves those of processes elsewhere
-// (open-gpu-kernel-modules, osFindNsPid), and older drivers translate none: a number is
-// taken for one of ours only where that process does hold a GPU.
-func holdsDevice(proc string, pid int) bool {
-	dir := filepath.Join(proc, strconv.Itoa(pid), "fd")
-	files, err := os.ReadDir(dir)
-	if err != nil {
-		return false
-	}
-	for _, f := range files {
-		if target, err := os.Readlink(filepath.Join(dir, f.Name())); err == nil && deviceFile().MatchString(target) {
-			return true
-		}
-	}
-	return false
-}
 
 // Occupants asks NVML: utilisation of processes since the last time, contexts, and the stats
 // of accounting mode where that is on.
@@ -79,7 +60,7 @@ func (s *gpuEnergy) Occupants() nemb.Occupancy {
 
 func (s *gpuEnergy) occupancy() nemb.Occupancy {
 	at, micros := s.who.clock()
-	o := nemb.Occupancy{At: at}
+	o := nemb.Occupancy{At: at, Method: nemb.NVMLUtilization}
 	if s.who.last == 0 {
 		s.who.last = micros
 	}

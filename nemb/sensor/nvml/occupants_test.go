@@ -16,6 +16,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/nemb/account"
 	"cg/nemb/simulate"
 )
 
@@ -183,12 +184,12 @@ func TestHoldsDevice(t *testing.T) {
 		}
 	}
 	for pid, want := range map[int]bool{7: true, 8: false, 9: true, 10: false} {
-		if holdsDevice(proc, pid) != want {
+		if account.Holds(proc, pid, deviceFile()) != want {
 			t.Errorf("process %d: %v", pid, !want)
 		}
 	}
 	g, _ := occupiedGPU(t, fmt.Sprintf("process 0 41 60 100 0 %f\n", at(checkpoint.Monotime())+1e6))
-	g.who.local = func(pid int) bool { return holdsDevice(proc, pid) }
+	g.who.local = func(pid int) bool { return account.Holds(proc, pid, deviceFile()) }
 	if o := g.Occupants(); len(o.Contexts) != 1 || o.Contexts[0].PID != 0 {
 		t.Errorf("%+v", o)
 	}

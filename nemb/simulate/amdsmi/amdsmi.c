@@ -6,9 +6,14 @@
 //	watts I W           power of GPU I (100): constant
 //	grow N              the second answer to a question for a list tells N more than the first
 //	average I           GPU I knows its average power alone
+//	process I PID UNITS PART WATTS FROM TO
+//	                    from one second of CLOCK_MONOTONIC to another a process holds GPU I, is on so many of its
+//	                    compute units, has a part of the graphics engine's time, and draws WATTS more. Such a GPU
+//	                    is busy all of the time while processes run on it, and else idle
+//	                    (quiet I PID FROM TO: it holds the GPU, and does nothing)
 //	fail I FUNCTION N   that function answers N for GPU I, * for all
 //
-// where FUNCTION is init, sockets, energy, power, temperature, hotspot, activity, clock or memory. With
+// where FUNCTION is init, sockets, energy, power, temperature, hotspot, activity, clock, memory or processes. With
 // -DNO_FUNCTION (upper case) the library lacks it. Types and numbers are those of amdsmi.h,
 // written out.
 #define _GNU_SOURCE
@@ -28,7 +33,15 @@ struct processor {
 static struct processor gpus[MAX], cpu = {0, CPU};
 static int begun; // not how often, as in AMD's
 
+struct held {
+	int gpu;
+	unsigned pid, units;
+	double part, watts, from, to;
+};
+
 struct conf {
+	struct held held[MAX];
+	int holds;
 	int gpus, grow, average[MAX], fail;
 	unsigned version[2];
 	double watts[MAX];
@@ -49,6 +62,7 @@ static struct conf conf(int device, const char *function) {
 	int i, n;
 	unsigned a, b;
 	double w;
+	struct held h, q = {0};
 	while (fgets(line, sizeof line, f)) {
 		if (sscanf(line, "gpus %d", &n) == 1 && n <= MAX)
 			c.gpus = n;
@@ -58,6 +72,11 @@ static struct conf conf(int device, const char *function) {
 			c.version[0] = a, c.version[1] = b;
 		else if (sscanf(line, "watts %d %lf", &i, &w) == 2 && i < MAX)
 			c.watts[i] = w;
+		else if (c.holds < MAX && sscanf(line, "process %d %u %u %lf %lf %lf %lf", &h.gpu, &h.pid, &h.units, &h.part,
+		                                 &h.watts, &h.from, &h.to) == 7)
+			c.held[c.holds++] = h;
+		else if (c.holds < MAX && sscanf(line, "quiet %d %u %lf %lf", &q.gpu, &q.pid, &q.from, &q.to) == 4)
+			c.held[c.holds++] = q;
 		else if (sscanf(line, "average %d", &i) == 1 && i < MAX)
 			c.average[i] = 1;
 		else if (sscanf(line, "fail %15s %31s %d", which, name, &n) == 3 && !strcmp(name, function) &&
@@ -72,6 +91,17 @@ static double now(void) {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return t.tv_sec + t.tv_nsec * 1e-9;
+}
+
+// ran is for how long a process has run up to now.
+static double ran(const struct held *h) {
+	double t = now();
+	return t < h->from ? 0 : (t < h->to ? t : h->to) - h->from;
+}
+
+static int runs(const struct held *h) {
+	double t = now();
+	return t >= h->from && t < h->to;
 }
 
 int amdsmi_init(uint64_t flags) {
@@ -117,7 +147,10 @@ int amdsmi_get_processor_type(struct processor *p, int *type) {
 int amdsmi_get_energy_count(struct processor *p, uint64_t *count, float *step, uint64_t *at) {
 	struct conf c = conf(p->index, "energy");
 	*step = 15.259;
-	*count = c.watts[p->index] * now() * 1e6 / (double)*step;
+	double joules = c.watts[p->index] * now();
+	for (int i = 0; i < c.holds; i++)
+		joules += c.held[i].gpu == p->index ? c.held[i].watts * ran(&c.held[i]) : 0;
+	*count = joules * 1e6 / (double)*step;
 	*at = now() * 1e9;
 	return c.fail;
 }
@@ -142,10 +175,18 @@ int amdsmi_get_temp_metric(struct processor *p, int which, int metric, int64_t *
 }
 
 int amdsmi_get_gpu_activity(struct processor *p, uint32_t *usage) {
+	struct conf c = conf(p->index, "activity");
 	usage[0] = 90 - p->index;
 	usage[1] = 30 + p->index;
 	usage[2] = 0xFFFF;
-	return conf(p->index, "activity").fail;
+	for (int i = 0, seen = 0; i < c.holds; i++)
+		if (c.held[i].gpu == p->index) {
+			if (!seen++)
+				usage[0] = 0;
+			if (runs(&c.held[i]) && (c.held[i].units || c.held[i].part > 0))
+				usage[0] = 100;
+		}
+	return c.fail;
 }
 
 int amdsmi_get_clock_info(struct processor *p, int which, uint32_t *info) {
@@ -157,3 +198,42 @@ int amdsmi_get_gpu_memory_usage(struct processor *p, int kind, uint64_t *bytes) 
 	*bytes = 4ULL << 30;
 	return kind ? INVAL : conf(p->index, "memory").fail;
 }
+
+#ifndef NO_PROCESSES
+// The structure of a process, with names of LENGTH bytes.
+#define PROCESS(LENGTH, MORE)          \
+	struct process##LENGTH {           \
+		char name[LENGTH];             \
+		uint32_t pid;                  \
+		uint64_t mem, gfx, enc;        \
+		uint32_t unused[12];           \
+		uint64_t gtt, cpu, vram;       \
+		uint32_t unused2[10];          \
+		char container[LENGTH];        \
+		uint32_t cu_occupancy, more[MORE]; \
+	}
+
+PROCESS(32, 3);
+PROCESS(256, 11);
+
+int amdsmi_get_gpu_process_list(struct processor *p, uint32_t *n, void *list) {
+	struct conf c = conf(p->index, "processes");
+	uint32_t there = 0;
+	for (int i = 0; i < c.holds; i++) {
+		const struct held *h = &c.held[i];
+		if (h->gpu != p->index || !runs(h))
+			continue;
+		if (list && there < *n && c.version[0] == 24) {
+			struct process32 one = {.name = "program", .pid = h->pid, .gfx = ran(h) * h->part * 1e9, .vram = 1 << 30};
+			((struct process32 *)list)[there] = one;
+		} else if (list && there < *n) {
+			struct process256 one = {.name = "program", .pid = h->pid, .gfx = ran(h) * h->part * 1e9, .vram = 1 << 30,
+			                         .cu_occupancy = c.version[0] > 25 ? h->units : 0};
+			((struct process256 *)list)[there] = one;
+		}
+		there++;
+	}
+	*n = there;
+	return c.fail;
+}
+#endif
