@@ -7,11 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"cg/report"
 	"cg/report/usage"
 )
 
@@ -71,6 +73,63 @@ func TestSDKRequests(t *testing.T) {
 			}
 			if said.text.Len() > 0 {
 				t.Error(said.text.String())
+			}
+		})
+	}
+}
+
+// Under cg measure each route is a task of the run: with its requests, and energy in the ratio of their time. A
+// program that has the socket of a monitor tells that one.
+func TestSDKRequestsOfARun(t *testing.T) {
+	dir, cg := knownMachine(t), filepath.Join(os.Getenv("CG_TEST_BIN"), "cg")
+	for _, p := range requestPrograms(t) {
+		t.Run(p.lang, func(t *testing.T) {
+			measured := func(socket string) *report.Run {
+				t.Helper()
+				file := filepath.Join(t.TempDir(), "run.json")
+				cmd := exec.Command(cg, slices.Concat([]string{"--sysroot", dir, "measure", "--sample", "-t", "300", "-o", file, "--"}, p.argv, []string{"requests", "12"})...)
+				cmd.Env = append(os.Environ(), "CG_SOCKET="+socket)
+				if text, err := cmd.CombinedOutput(); err != nil {
+					t.Fatalf("%v\n%s", err, text)
+				}
+				b, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, err := report.Read(b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, fault := range r.Check() {
+					t.Error(fault)
+				}
+				return r
+			}
+			r := measured("")
+			routes, sum := map[string]report.Task{}, 0.0
+			for _, task := range r.Tasks[1:] {
+				if !task.IsRoute() {
+					t.Errorf("%+v is no route", task)
+					continue
+				}
+				routes[task.Name] = task
+				sum += task.ProgramEnergyJ.Float()
+			}
+			dear, cheap := routes["GET /dear"], routes["GET /cheap"]
+			if !dear.IsRoute() || !cheap.IsRoute() || dear.Units[0].Count != 12 || cheap.Units[0].Count != 12 {
+				t.Fatalf("%+v", r.Tasks)
+			}
+			if ratio := *dear.Units[0].ProgramJ / *cheap.Units[0].ProgramJ; ratio < 2 || ratio > 4.5 { // 60 ms and 20 ms
+				t.Errorf("a request took %v J and %v J", *dear.Units[0].ProgramJ, *cheap.Units[0].ProgramJ)
+			}
+			if program := r.Totals.ProgramEnergyJ.Float(); sum > program {
+				t.Errorf("%v J of %v J", sum, program)
+			}
+			if byThread := *dear.ProgramEnergyLoJ > 0; byThread != (p.lang != "go") {
+				t.Errorf("%+v", dear)
+			}
+			if r := measured("/not/there"); len(r.Tasks) != 1 {
+				t.Errorf("the run hears what is said to another: %+v", r.Tasks)
 			}
 		})
 	}

@@ -276,6 +276,9 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 			return "", false, err
 		}
 	}
+	requests, done := hear(&config.Command)
+	defer done()
+	config.Requests = requests
 	state := x.Machine.before(command)
 	if r.Outcome, err = measure.Run(config); err != nil {
 		return "", false, err

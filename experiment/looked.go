@@ -37,6 +37,11 @@ func (x Looked) Run(ctx context.Context) (*Result, error) {
 		Look: &x.Looking, MaxDepth: x.MaxDepth, Started: x.Started, Live: x.Live,
 	}
 	var err error
+	if x.PID == 0 {
+		requests, done := hear(&config.Command)
+		defer done()
+		config.Requests = requests
+	}
 	if x.PID > 0 {
 		r.Outcome, err = measure.Attach(ctx, config, x.PID)
 	} else {

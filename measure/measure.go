@@ -17,6 +17,7 @@ import (
 	"cg/events"
 	"cg/kernels"
 	"cg/launcher"
+	"cg/monitor"
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/attribute"
@@ -61,6 +62,8 @@ type Config struct {
 	Kernels *kernels.Gatherer
 	// Counters samples performance counters of GPUs, nil for nothing.
 	Counters *beside.Recorder
+	// Requests hears what the program says of its requests; nil for nothing.
+	Requests Requests
 	// Ending is called when the program has ended, before the last readings; nil for
 	// nothing.
 	Ending func()
@@ -111,6 +114,10 @@ type Outcome struct {
 	Damage     string // what no writer can have written into the channel
 	Refused    int    // threads whose sums no writer writes
 	Threads    []ThreadName
+	// Routes are the program's requests by route, with their part of the program's energy (monitor.Route), per domain
+	// of Domains. RequestsIgnored is how many annotations were of no use.
+	Routes          []monitor.Route
+	RequestsIgnored int
 }
 
 // Run starts the program and measures until it has ended. An error means that

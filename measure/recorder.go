@@ -42,6 +42,7 @@ type recorder struct {
 	kernels    *kernels.Gatherer
 	counters   *beside.Recorder
 	threads    *threads
+	requests   *requests  // nil where nobody hears them
 	mu         sync.Mutex // blocks come from the launcher's goroutine
 }
 
@@ -53,6 +54,7 @@ func newRecorder(c Config, sampler *sampler.Sampler, o *Outcome) *recorder {
 		ending: c.Ending, watch: newWatch(c.Sensors, c.Account), kernels: c.Kernels,
 		counters:  c.Counters,
 		recording: nemb.Recording{Domains: o.Domains}, threads: newThreads(),
+		requests: newRequests(c.Requests, o.Domains),
 	}
 	r.attributor.MaxDepth = c.MaxDepth
 	if c.Account != nil {
@@ -93,9 +95,11 @@ func (r *recorder) step() int {
 		r.attributor.Close(s)
 		r.window(s)
 		r.live.take(s)
+		r.requests.take(s)
 		r.record(s)
 	}
 	words += r.drain(horizon)
+	r.requests.step(checkpoint.Monotime())
 	r.live.show(checkpoint.Monotime(), r.attributor, r.names)
 	if r.channel == nil {
 		return words
@@ -184,9 +188,11 @@ func (r *recorder) finish() {
 			r.attributor.Last(s)
 		}
 		r.window(s)
+		r.requests.take(s)
 		r.record(s)
 	}
 	o := r.outcome
+	o.Routes, o.RequestsIgnored = r.requests.finish(samples[len(samples)-1].Time)
 	if r.events != nil {
 		r.events.Sites(r.names())
 		o.EventFault = r.events.Close()

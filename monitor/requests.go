@@ -55,12 +55,14 @@ func RouteName(s string, most int) string {
 
 // Route is all requests of one name.
 type Route struct {
-	Name   string
-	Count  int           // that have ended
-	Cut    int           // of these, by the end of their connection or process
-	Open   int           // that have not
-	Time   time.Duration // of those that have ended
-	Energy []nemb.Energy // per domain
+	Name  string
+	Count int           // that have ended
+	Cut   int           // of these, by the end of their connection or process
+	Open  int           // that have not
+	Time  time.Duration // of those that have ended
+	// Began is when the first began, Ended when the last one ended; 0 where none has.
+	Began, Ended checkpoint.Instant
+	Energy       []nemb.Energy // per domain
 	// Joules, Lo and Hi are of the domains that make up the total.
 	Joules, Lo, Hi float64
 }
@@ -230,6 +232,9 @@ func (b *Book) begin(a *Annotation) {
 	w.advance(a.At)
 	one := &request{from: a.From, id: a.ID, route: q.route(a.Name, len(b.domains)), worker: w, begun: a.At}
 	one.route.Open++
+	if one.route.Began == 0 {
+		one.route.Began = a.At
+	}
 	if q.open[a.From] == nil {
 		q.open[a.From] = map[string]*request{}
 	}
@@ -271,6 +276,7 @@ func (q *requests) end(one *request, a *Annotation) {
 		one.route.Cut++
 	}
 	one.route.Time += max(0, time.Duration(a.At-one.begun))
+	one.route.Ended = max(one.route.Ended, a.At)
 }
 
 // route is the route of a name. The names that come first have one each.

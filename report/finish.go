@@ -168,6 +168,7 @@ func (r *Run) Finish(f Facts) {
 		}
 	}
 	r.ranges(o)
+	r.routes(o)
 	r.baseline(o.Baseline)
 	r.MachineState = f.State
 	r.noise(o.Series, f.Interval, f.Noise)

@@ -92,10 +92,10 @@ func (r *Run) ranges(o *measure.Outcome) {
 // program.
 func (t *Task) IsRange() bool { return t.Iterations != nil && t.ProgramShare == nil }
 
-// TaskWord is what a task of a run is called: a test where all are tests, else a task, as those of a session and
-// ranges.
+// TaskWord is what a task of a run is called: a test where all are tests, else a task, as those of a session, ranges
+// and routes.
 func (r *Run) TaskWord() string {
-	if r.part == PartSession || slices.ContainsFunc(r.Tasks, func(t Task) bool { return t.IsRange() }) {
+	if r.part == PartSession || slices.ContainsFunc(r.Tasks, func(t Task) bool { return t.IsRange() || t.IsRoute() }) {
 		return "task"
 	}
 	return "test"

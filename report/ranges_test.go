@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"cg/kernels"
@@ -57,9 +58,11 @@ func TestTaskWord(t *testing.T) {
 	program, n := Task{Name: "app"}, uint64(3)
 	test := Task{Name: "bench", Iterations: &n, ProgramShare: &ProgramShare{}}
 	for want, r := range map[string]*Run{
-		"test": {Tasks: []Task{program, test}},
-		"task": {Tasks: []Task{program, test, {Name: "step", Iterations: &n}}},
+		"test":  {Tasks: []Task{program, test}},
+		"task":  {Tasks: []Task{program, test, {Name: "step", Iterations: &n}}},
+		"task ": {Tasks: []Task{program, {Name: "GET /", Units: []Unit{{Name: "request", Count: 2}}}}},
 	} {
+		want = strings.TrimSpace(want)
 		if got := r.TaskWord(); got != want {
 			t.Errorf("%s: %s", want, got)
 		}

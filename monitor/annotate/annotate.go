@@ -133,6 +133,29 @@ func (s *Server) Lost() (bad, dropped int) {
 	return s.bad, s.dropped
 }
 
+// patience is how long Settle waits for programs that go on.
+const patience = 500 * time.Millisecond
+
+// Settle hears what programs have said that ended already, and ends all connections: those of programs that go on
+// after patience. What Take gives after it is the last.
+func (s *Server) Settle() {
+	// Connections are taken in their order: when the server closes this one, it has taken all before.
+	if c, err := net.DialTimeout("unix", s.path, patience); err == nil {
+		c.SetDeadline(time.Now().Add(2 * time.Second))
+		c.(*net.UnixConn).CloseWrite()
+		io.Copy(io.Discard, c)
+		c.Close()
+	}
+	s.mu.Lock()
+	s.closed = true
+	s.listener.Close()
+	for c := range s.clients {
+		c.SetReadDeadline(time.Now().Add(patience))
+	}
+	s.mu.Unlock()
+	s.wait.Wait()
+}
+
 // Close ends all connections and removes the socket.
 func (s *Server) Close() error {
 	s.mu.Lock()

@@ -69,8 +69,8 @@ public class Scenarios {
                 told("close", s::close);
                 break;
             }
-            case "requests":
-                while (true) {
+            case "requests": // without end, or so many
+                for (int n = 0; args.length < 2 || n < Integer.parseInt(args[1]); n++) {
                     try (Request r = Request.annotate("GET /dear")) {
                         use(60);
                         r.close();
@@ -79,6 +79,7 @@ public class Scenarios {
                         use(20);
                     }
                 }
+                break;
             case "flood":
                 Thread.currentThread().interrupt(); // which closes channels
                 for (int i = 0; i < 50_000; i++) Request.annotate("GET /flood").close();

@@ -25,8 +25,8 @@ def generated():
     yield 1
 
 
-async def both():
-    while True:
+async def both(times):
+    for _ in range(times) if times else iter(int, 1):
         with annotate_request("GET /dear"):
             spin(0.06)
         async with annotate_request("nothing"):
@@ -35,7 +35,7 @@ async def both():
         assert list(generated()) == [1]
 
 
-if sys.argv[1] == "requests":
+if sys.argv[1:] == ["requests"]:
     with annotate_request("open at the fork"):
         parent = os.getpid()
         if os.fork() == 0:
@@ -44,7 +44,9 @@ if sys.argv[1] == "requests":
                     spin(0.01)
                 time.sleep(0.05)
             os._exit(0)
-    asyncio.run(both())
+    asyncio.run(both(None))
+elif sys.argv[1] == "requests":
+    asyncio.run(both(int(sys.argv[2])))
 elif sys.argv[1] == "flood":
     for _ in range(50_000):
         with annotate_request("GET /flood"):

@@ -58,7 +58,8 @@ func (p *printer) session(r *report.Run) {
 	}
 }
 
-// counted shows what units of work take, of the whole session and of its tasks.
+// counted shows what units of work take, of the whole session and of tasks. Those of a run are requests, which have the
+// program's energy alone.
 func (p *printer) counted(r *report.Run, mark string) {
 	rows := r.CountedUnits()
 	if len(rows) == 0 {
@@ -81,6 +82,15 @@ func (p *printer) counted(r *report.Run, mark string) {
 		{"count", 60, func(u report.CountedUnit) string { return figures.Amount(u.Count) }},
 		{"energy", 0, func(u report.CountedUnit) string { return known(u.EnergyJ, figures.SmallJoules) }},
 		{"interval", 90, func(u report.CountedUnit) string { return interval(u.LoJ, u.HiJ, figures.SmallJoules) }},
+	}
+	if r.Part() != report.PartSession {
+		table(p, "units of", rows, func(u report.CountedUnit) string { return u.Task }, append(columns[:2],
+			column[report.CountedUnit]{"each", 0, func(u report.CountedUnit) string {
+				return known(u.ProgramJ, figures.SmallJoules)
+			}}, column[report.CountedUnit]{"interval", 72, func(u report.CountedUnit) string {
+				return interval(u.ProgramLo, u.ProgramHi, figures.SmallJoules)
+			}}))
+		return
 	}
 	if !r.Undivided() {
 		columns = append(columns, column[report.CountedUnit]{"program", 72, func(u report.CountedUnit) string {

@@ -48,6 +48,7 @@ func writeRun(w io.Writer, r *report.Run, o format.Options) error {
 	p.ranges(r)
 	p.gpuMetrics(r)
 	p.tests(r)
+	p.counted(r, r.Mark())
 	p.ledger(r)
 	p.notes(r)
 	return p.print(w)

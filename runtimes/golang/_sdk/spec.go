@@ -250,7 +250,7 @@ var slugs = []string{
 	"high-noise", "samples-missing", "forgotten", "not-written", "no-plot", "failed",
 }
 
-// Requests that are told to cg monitor (docs/monitor.md): the variable that names its socket, and characters of a
+// Requests that are told to cg (docs/monitor.md): the variable that names its socket, and characters of a
 // name.
 const requestSocketVariable = "CG_SOCKET"
 

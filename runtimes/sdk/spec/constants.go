@@ -161,3 +161,7 @@ var Slugs = []string{
 	"gpu-unattributed", "share-unknown", "samples-lost", "buffer-full", "concurrent", "no-gauges",
 	"high-noise", "samples-missing", "forgotten", "not-written", "no-plot", "failed",
 }
+
+// Requests that are told to cg (docs/monitor.md): the variable that names its socket, and characters of a
+// name.
+const RequestSocketVariable = "CG_SOCKET"

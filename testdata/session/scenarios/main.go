@@ -88,8 +88,8 @@ func main() {
 			s.Do(ctx, name, func(context.Context) {})
 		}
 		fmt.Println("close:", s.Close())
-	case "requests":
-		for {
+	case "requests": // without end, or so many
+		for n := 0; len(os.Args) < 3 || os.Args[2] != fmt.Sprint(n); n++ {
 			end := codegreen.AnnotateRequest("GET /dear")
 			spin(60)
 			end()

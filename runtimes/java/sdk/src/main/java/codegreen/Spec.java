@@ -208,7 +208,7 @@ final class Spec {
         "gpu-unattributed", "share-unknown", "samples-lost", "buffer-full", "concurrent", "no-gauges",
         "high-noise", "samples-missing", "forgotten", "not-written", "no-plot", "failed");
 
-    // Requests that are told to cg monitor (docs/monitor.md): the variable that names its socket, and characters of a
+    // Requests that are told to cg (docs/monitor.md): the variable that names its socket, and characters of a
     // name.
     static final String REQUEST_SOCKET_VARIABLE = "CG_SOCKET";
     static final int REQUEST_NAME_MOST = 200;
