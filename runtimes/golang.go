@@ -53,9 +53,10 @@ type GoOverlay struct {
 //
 // The events are written by files that are added to package runtime, and its
 // scheduler calls them: these calls are inserted into the toolchain's own
-// source. What comes of it is compiled, linked and run once for each toolchain;
-// if that does not work, an implementation takes its place that needs nothing
-// of package runtime. What was found is kept below cache.
+// source. What comes of it is compiled, linked and run once for each toolchain,
+// unless that was done with the same files when the packages of cg were made
+// (Prebuild); if that does not work, an implementation takes its place that needs
+// nothing of package runtime. What was found is kept below cache.
 func Golang(ctx context.Context, g GoToolchain, cache Cache, scratch string) (GoOverlay, error) {
 	o, err := goScheduler(g)
 	if err == nil {
@@ -209,17 +210,27 @@ func goFault(err error, output string, built bool) error {
 	return goRefusal{text}
 }
 
-// probe compiles, links and runs a program with the overlay. What is compiled
-// here is in the build cache when the user's program asks for it. What the
-// toolchain says is kept, a fault that passes is not.
-func (g GoToolchain) probe(ctx context.Context, o GoOverlay, cache Cache, scratch, main string) error {
+// tried is a digest of the files of an overlay and of the program that is run with it.
+func (o GoOverlay) tried(arch, main string) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "2\x00%s\x00%s\x00%s\x00%s\x00", g.Version, g.Root, g.Arch, main)
+	fmt.Fprintf(h, "%s\x00%s\x00", arch, main)
 	for _, name := range o.names() {
 		fmt.Fprintf(h, "%s\x00%d\x00", name, len(o.Files[name]))
 		h.Write(o.Files[name])
 	}
-	stamp := "golang-" + hex.EncodeToString(h.Sum(nil))[:16]
+	return hex.EncodeToString(h.Sum(nil))[:32]
+}
+
+// probe compiles, links and runs a program with the overlay. What is compiled
+// here is in the build cache when the user's program asks for it. What the
+// toolchain says is kept, a fault that passes is not.
+func (g GoToolchain) probe(ctx context.Context, o GoOverlay, cache Cache, scratch, main string) error {
+	tried := o.tried(g.Arch, main)
+	if brought(prebuiltTried(tried)) != nil {
+		return nil
+	}
+	sum := sha256.Sum256([]byte("3\x00" + g.Version + "\x00" + g.Root + "\x00" + tried))
+	stamp := "golang-" + hex.EncodeToString(sum[:])[:16]
 	if b, err := cache.Read(stamp); err == nil {
 		if len(b) > 0 {
 			return goRefusal{string(b)}

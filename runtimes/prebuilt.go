@@ -4,10 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"cg/tool"
 )
 
 // prebuilt holds what cg would compile at first use, where the build brought it along (the
@@ -31,6 +35,9 @@ func prebuiltArchive(sum string) string { return "java-" + sum + ".jar" }
 func prebuiltCompiler(source []byte, goarch string) string {
 	return "golang-compile-" + digest(source) + "-" + goarch
 }
+
+// prebuiltTried is the name of the file which says that files for Go's standard library were tried.
+func prebuiltTried(tried string) string { return "golang-tried-" + tried }
 
 // brought is the content of a prebuilt file, nil where there is none.
 func brought(name string) []byte {
@@ -85,13 +92,7 @@ func Prebuild(ctx context.Context, dir, goarch string, command []string, javac s
 			return nil, err
 		}
 	}
-	program, err := Files.ReadFile(golangCompileSource)
-	if err != nil {
-		return nil, err
-	}
-	g := GoToolchain{Command: "go", Env: append(os.Environ(), "GOOS=linux", "GOARCH="+goarch)}
-	made, err := g.compiler(ctx, program, work)
-	if err := keep(prebuiltCompiler(program, goarch), made, err); err != nil || javac == "" {
+	if err := prebuildGo(ctx, goarch, work, keep); err != nil || javac == "" {
 		return names, err
 	}
 	if sum, err = hash("java"); err != nil {
@@ -99,6 +100,49 @@ func Prebuild(ctx context.Context, dir, goarch string, command []string, javac s
 	}
 	content, err := archive(ctx, javac, work)
 	return names, keep(prebuiltArchive(sum), content, err)
+}
+
+// prebuildGo keeps the command that stands before Go's compiler. For this machine's architecture it tries the files for
+// the standard library with the go command, too, so that no user of a toolchain with the same sources waits for that.
+func prebuildGo(ctx context.Context, goarch, work string, keep func(string, []byte, error) error) error {
+	source, err := Files.ReadFile(golangCompileSource)
+	if err != nil {
+		return err
+	}
+	g := GoToolchain{Command: "go", Arch: goarch, Env: append(os.Environ(), "GOOS=linux", "GOARCH="+goarch)}
+	made, err := g.compiler(ctx, source, work)
+	if err := keep(prebuiltCompiler(source, goarch), made, err); err != nil || goarch != runtime.GOARCH {
+		return err
+	}
+	root, err := tool.Output(exec.CommandContext(ctx, g.Command, "env", "GOROOT"))
+	if err != nil {
+		return fmt.Errorf("runtimes: go env GOROOT: %w", err)
+	}
+	g.Root = strings.TrimSpace(string(root))
+	o, err := goScheduler(g)
+	if err != nil {
+		return fmt.Errorf("runtimes: the scheduler of %s: %w", g.Root, err)
+	}
+	tests, err := goTesting(g)
+	if err != nil {
+		return fmt.Errorf("runtimes: package testing of %s: %w", g.Root, err)
+	}
+	all := GoOverlay{Files: maps.Clone(o.Files)}
+	maps.Copy(all.Files, tests.Files)
+	for _, trial := range []struct {
+		overlay GoOverlay
+		main    string
+	}{{o, goProbeMain}, {all, goProbeTesting}} {
+		dir, err := os.MkdirTemp(work, "golang-probe-")
+		if err != nil {
+			return err
+		}
+		err = g.try(ctx, trial.overlay, dir, trial.main)
+		if err := keep(prebuiltTried(trial.overlay.tried(goarch, trial.main)), []byte("yes\n"), err); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // broughtLibrary is the prebuilt library of one C file, nil where there is none.

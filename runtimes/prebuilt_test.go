@@ -79,6 +79,11 @@ func TestPrebuild(t *testing.T) {
 			}
 		}
 	}
+	toolchain, err := goTool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	toolchain.Command = "/no/go"
 	prebuilt = made[0]
 	t.Cleanup(func() { prebuilt = nil })
 	t.Setenv("CC", "")
@@ -99,6 +104,13 @@ func TestPrebuild(t *testing.T) {
 	}
 	if left := entries(t, cache.Dir); len(left) != 1 {
 		t.Errorf("left in the cache: %v", left)
+	}
+	o, err := Golang(ctx, toolchain, cache, t.TempDir())
+	if err == nil {
+		_, o.Reason, err = o.WithTests(ctx, toolchain, cache, t.TempDir())
+	}
+	if err != nil || o.Reason != "" {
+		t.Errorf("what was tried is tried again: %q, %v", o.Reason, err)
 	}
 	if out, err := exec.Command(command, t.TempDir(), "/bin/echo", "a", "b").CombinedOutput(); err != nil || string(out) != "a b\n" {
 		t.Errorf("%q, %v", out, err)

@@ -4,11 +4,14 @@
 #
 #   testdata/bench/firstrun.sh            # 9 rounds, on one processor
 #   ROUNDS=3 CPUS=0,1 testdata/bench/firstrun.sh python imports
+#   CG=/usr/bin/cg testdata/bench/firstrun.sh installed      # Python, Java, Node and Go
 #
 # Python: a program asks for the code of MODULES (143) files of the standard library, as an import
 # does, without running them. imports: a program imports these files, and each ends at its first line, so that cg
 # can weave them ahead of the program where CPUS names several processors. Java and Go: a program of 60 files. PYTHON, CG name an interpreter
-# and a cg to use. Column "work" is what is left without the time of a program without files.
+# and a cg to use. installed: a small program of each language is measured with a cache of cg that is empty, as after
+# the installation of a package, and again; without CG, with cg as packages have it. What the compilers keep is there
+# already, also of the standard library of Go with checkpoints. Column "work" is what is left without the time of a program without files.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
@@ -16,7 +19,14 @@ trap 'rm -rf "$work"' EXIT
 cg=${CG:-}
 if [ -z "$cg" ]; then
   cg=$work/cg
-  (cd "$root" && go build -o "$cg" .)
+  if [[ " $* " == *" installed "* ]]; then # as release/ builds it, from a copy, since it takes files beside the source
+    mkdir "$work/source"
+    (cd "$root" && git ls-files -z | tar --null -T - -cf - | tar -xf - -C "$work/source")
+    (cd "$work/source" && CGO_ENABLED=0 go run ./runtimes/prebuild -javac javac >/dev/null &&
+      go build -trimpath -buildvcs=false -tags=prebuilt -ldflags='-s -w' -o "$cg" .)
+  else
+    (cd "$root" && go build -o "$cg" .)
+  fi
 fi
 unset PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX
 export XDG_CACHE_HOME=$work/cache GOCACHE=${GOCACHE:-$(go env GOCACHE 2>/dev/null || true)}
@@ -171,6 +181,38 @@ def of_go():
          {"go build and run": "nothing", "first run with cg": "nothing, cg"})
 
 
+def of_installed():
+    fib = "int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }"
+    texts = {
+        "Python": ("work.py", "def fib(n):\n    return n if n < 2 else fib(n - 1) + fib(n - 2)\n\nprint(fib(15))\n", [python, "work.py"]),
+        "Java": ("Work.java", "class Work { static %s public static void main(String[] a) { System.out.println(fib(15)); } }\n" % fib,
+                 ["sh", "-c", "javac -d out Work.java && java -cp out Work"]),
+        "Node": ("work.js", "function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }\nconsole.log(fib(15));\n", ["node", "work.js"]),
+        "Go": ("work.go", "package main\n\nfunc fib(n int) int {\n\tif n < 2 {\n\t\treturn n\n\t}\n\treturn fib(n-1) + fib(n-2)\n}\n\n"
+               "func main() { println(fib(15)) }\n", ["sh", "-c", "go build -o program work.go && ./program"]),
+    }
+    cache = os.path.join(os.environ["XDG_CACHE_HOME"], "cg")
+    print("%-28s %9s %9s %9s %12s %12s" % ("installed, median of %d, ms" % rounds, "alone", "first", "second", "first, own", "second, own"))
+    for language, (name, text, alone) in texts.items():
+        folder = os.path.join(work, "installed-" + language)
+        os.makedirs(folder)
+        with open(os.path.join(folder, name), "w") as f:
+            f.write(text)
+        measure = [cg, "measure", "-g", "fine"] + (["--python", python] if language == "Python" else []) + [name]
+        run(folder, measure), run(folder, alone)
+        times = []
+        for k in range(rounds):
+            if language == "Go":  # whose own cache would know the program
+                renew(folder, ".go", 2 * k)
+            a = run(folder, alone)[0]
+            if language == "Go":
+                renew(folder, ".go", 2 * k + 1)
+            forget(cache)
+            times.append((a, run(folder, measure)[0], run(folder, measure)[0]))
+        a, first, second = (1e3 * median(x) for x in zip(*times))
+        print("%-28s %9.0f %9.0f %9.0f %12.0f %12.0f" % (language, a, first, second, first - a, second - a), flush=True)
+
+
 def renew(folder, ending, k):
     """Changes each source, so that no cache knows it."""
     for name in os.listdir(folder):
@@ -180,5 +222,5 @@ def renew(folder, ending, k):
 
 
 for kind in kinds:
-    {"python": of_python, "imports": of_imports, "java": of_java, "go": of_go}[kind]()
+    {"python": of_python, "imports": of_imports, "java": of_java, "go": of_go, "installed": of_installed}[kind]()
 PROGRAM
