@@ -94,6 +94,9 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 		}
 	}
 	out := slices.Concat(args[:at+1], words, flags)
+	if slices.Contains(flags, "--help") || slices.Contains(flags, "-h") {
+		return out, nil // the library takes what else stands there for a command
+	}
 	return append(append(out, "--"), rest...), nil
 }
 
