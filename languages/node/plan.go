@@ -100,12 +100,13 @@ func parseAsItIs(source []byte) (*syntax.Tree, error) {
 
 // scope is a part of the source with one owner: the module, a class or a function.
 type scope struct {
-	end      int    // index of the first node behind it
-	site     int    // that runs here, -1 for none
-	name     string // qualified, "" for the module
-	class    bool
-	suspends bool // the function can be suspended
-	with     bool // names may be properties of an object (with)
+	end    int    // index of the first node behind it
+	site   int    // that runs here, -1 for none
+	name   string // qualified, "" for the module
+	class  bool
+	awaits bool // await suspends the function
+	yields bool // yield does
+	with   bool // names may be properties of an object (with)
 }
 
 // qualify is the name of what is defined in a scope.
@@ -123,6 +124,7 @@ type planner struct {
 	plan    *instrument.Plan
 	scopes  []scope       // around the node at hand, the innermost last
 	begins  map[int]scope // scopes that begin at a node further on
+	err     error         // of what the grammar places and the language refuses
 }
 
 // planModule finds the sites of a module: its body, functions, methods, arrow functions and static
@@ -146,6 +148,9 @@ func planModule(source []byte, o instrument.Options) (*instrument.Plan, error) {
 		if t.Nodes[i].Named {
 			p.node(i)
 		}
+	}
+	if p.err != nil {
+		return nil, p.err
 	}
 	return p.plan, nil
 }
@@ -200,7 +205,7 @@ func (p *planner) moduleScope() scope {
 		return module
 	}
 	module.site = p.addSite(0, moduleName, checkpoint.Module)
-	module.suspends = true // a module's body may await
+	module.awaits = true // a module's body may
 	m := &p.plan.Sites[module.site]
 	m.Line, m.Col = 1, 1
 	m.EndLine = 1 + bytes.Count(bytes.TrimRight(p.Source, "\r\n"), []byte("\n"))
@@ -234,7 +239,7 @@ func (p *planner) node(i int) {
 	case "field_definition", "public_field_definition":
 		if value := p.Field(i, "value"); value >= 0 {
 			s := here
-			s.site, s.suspends = -1, false // a function of its own runs it, as its maker's
+			s.site, s.awaits, s.yields = -1, false, false // a function of its own runs it, as its maker's
 			p.begin(value, s)
 		}
 	case "with_statement":
@@ -244,19 +249,42 @@ func (p *planner) node(i int) {
 			p.begins[body] = s
 		}
 	case "await_expression", "yield_expression":
-		if here.suspends {
+		await := p.Nodes[i].Type == "await_expression"
+		if !await && here.yields && p.isOperand(i) {
+			p.err = fmt.Errorf("%w: a yield has to stand in parentheses here, at line %d", instrument.ErrSyntax,
+				p.Nodes[i].Row+1)
+		}
+		if await && here.awaits || !await && here.yields {
 			p.addPoint(here.site, instrument.Pause, i, p.Nodes[i].Start, p.Nodes[i].End)
 		}
 	case "for_in_statement":
-		if here.suspends && p.hasToken(i, "await") {
+		if here.awaits && p.hasToken(i, "await") {
 			p.loop(i, here.site)
 		}
 	case "catch_clause", "finally_clause":
-		if body := p.Field(i, "body"); here.suspends && body >= 0 {
+		if body := p.Field(i, "body"); (here.awaits || here.yields) && body >= 0 {
 			at := p.Nodes[body].Start + 1
 			p.addPoint(here.site, instrument.Handlers, i, at, at)
 		}
 	}
+}
+
+// isOperand reports whether an expression is an operand of one that binds more tightly than yield can: parentheses of
+// cg's would make a program of what is none.
+func (p *planner) isOperand(i int) bool {
+	n := p.Nodes[i]
+	switch p.Nodes[n.Parent].Type {
+	case "member_expression", "unary_expression", "binary_expression", "update_expression", "await_expression",
+		"class_heritage":
+		return true
+	case "subscript_expression":
+		return n.Field == "object"
+	case "call_expression":
+		return n.Field == "function"
+	case "ternary_expression":
+		return n.Field == "condition"
+	}
+	return false
 }
 
 // begin begins a scope at a node, unless the node begins one of its own.
@@ -296,7 +324,7 @@ func (p *planner) function(i int, here scope) {
 	}
 	name, kind := p.functionNamed(i, here)
 	s := scope{name: here.qualify(name), site: -1, with: here.with,
-		suspends: p.hasToken(i, "async") || p.hasToken(i, "*") || strings.HasPrefix(p.Nodes[i].Type, "generator_")}
+		awaits: p.hasToken(i, "async"), yields: p.hasToken(i, "*") || strings.HasPrefix(p.Nodes[i].Type, "generator_")}
 	p.begins[body] = s
 	if !p.options.SiteWanted(kind, s.name) {
 		return

@@ -108,7 +108,8 @@ func TestPlans(t *testing.T) {
 }
 
 func TestPlanRefuses(t *testing.T) {
-	languagetest.Refuses(t, planModule, map[string]string{"x = = 1": "line 1", "let a\nclass {": "line 2"})
+	languagetest.Refuses(t, planModule, map[string]string{"x = = 1": "line 1", "let a\nclass {": "line 2",
+		"function* f() {\n  yield.x }": "line 2", "function* f() { yield ? 1 : 2 }": "line 1"})
 }
 
 func TestLeftAlone(t *testing.T) {
@@ -182,6 +183,8 @@ func TestRewrite(t *testing.T) {
 		"async function f() { a: for await (x of y) z() }": "async function f() {cg$e(7);let cg$w=0;try{ {cg$w;try{a: for await (x of cg$s(7,y,cg$w=1)) " +
 			"{cg$w=cg$r(7,0);try{z()}finally{cg$w=cg$s(7,1)}}}finally{cg$w&&(cg$w=cg$r(7,0))}} }finally{cg$w?cg$c(7):cg$x(7)}}",
 		"function f() { 'use strict'\n1 }": "function f() { 'use strict'; cg$e(7);try{\n1 }finally{cg$x(7)}}",
+		"function* f() { await (1) }":      "function* f() {cg$e(7);try{ await (1) }finally{cg$x(7)}}",
+		"function f(a = yield) {}":         "function f(a = yield) {cg$e(7);try{}finally{cg$x(7)}}",
 		"a => b => 1":                      "a => {cg$e( 7 );try{return(b => {cg$e( 8 );try{return(1)}finally{cg$x( 8 )}})}finally{cg$x( 7 )}}",
 	} {
 		p, err := planModule([]byte(source), inside)
