@@ -34,7 +34,7 @@ var rank = map[string]int{
 	"cg/nemb":            40,
 	"cg/nemb/account":    30,
 	"cg/nemb/population": 35, "cg/monitor": 50, "cg/monitor/jsonl": 0, "cg/monitor/metrics": 60, "cg/monitor/otlp": 60, "cg/monitor/annotate": 60, "cg/monitor/spans": 60, "cg/monitor/series": 55, "cg/report/usage": 85, "cg/report/trend": 86, "cg/report/bisection": 86, "cg/report/advice": 86,
-	"cg/attach": 36, "cg/attach/python": 20,
+	"cg/attach": 36, "cg/attach/python": 20, "cg/attach/native": 30, "cg/attach/perf": 20, "cg/attach/unwind": 20,
 	"cg/nemb/processor": 10,
 	"cg/report/schema":  0, "cg/report/tables": 0,
 	"cg/nemb/counter": 0, "cg/nemb/patience": 0, "cg/nemb/sysfs": 0,
@@ -254,7 +254,7 @@ var registered = []struct {
 	{
 		"language", "languages/*/*.go", regexp.MustCompile(`(?m)^\t+(?:Name|Title): +"([^"]+)",$`), 6,
 		[]string{
-			"languages/", "attach/python/", // which reads the interpreter of one
+			"languages/", "attach/python/", "attach/native/", // which read what these make
 			"runtimes/", // what is in its programs
 			"release/",  // a package for each registry, and the command go
 		},

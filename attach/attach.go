@@ -4,8 +4,8 @@
 // It takes the number of a process and gives looks: where each thread of it, and of the
 // processes that it started, was at a moment, and whether the thread had work to do then. The
 // program needs no preparation, is not stopped, and nothing is written into it. What reads the
-// stacks of one process is a package below, such as attach/python. The package knows nothing of
-// energy.
+// stacks is a package below: attach/python those of CPython, attach/native those of machine code.
+// The package knows nothing of energy.
 package attach
 
 import (
@@ -58,7 +58,7 @@ type Stats struct {
 	Rounds    int
 	Looks     int // of threads
 	Waiting   int // of these, those of threads that waited
-	Torn      int // stacks that changed while they were read: no looks
+	Torn      int // stacks that changed while they were read, or for which there was no room: no looks
 	Unplaced  int // stacks of threads of which it is not known which of the kernel's they are: no looks
 	CPU       time.Duration
 	Processes []ProcessStats
@@ -86,6 +86,7 @@ type Sampler struct {
 	once       sync.Once
 
 	processes []*process
+	machine   machine
 	scanned   checkpoint.Instant
 	interval  time.Duration // by the budget
 }
@@ -159,10 +160,13 @@ func (s *Sampler) run() {
 	lockThread()
 	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	begin, cpu := checkpoint.Monotime(), threadTime()
+	s.openMachine()
+	defer s.machine.close()
 	next := begin
 	for round := 1; ; round++ {
 		select {
 		case <-s.stop:
+			s.lookMachine(checkpoint.Monotime(), s.config.Clock.Now())
 			s.tell()
 			s.settleAll()
 			for _, p := range s.processes {
@@ -208,8 +212,9 @@ func (s *Sampler) round() {
 		s.scanned = now
 		s.scan()
 	}
-	torn, unplaced := 0, 0
+	torn, unplaced := s.machine.lost(), 0
 	at := s.config.Clock.Now()
+	s.lookMachine(checkpoint.Monotime(), at)
 	if now == s.scanned {
 		for _, p := range s.processes {
 			p.renew(now, at, s)
@@ -252,7 +257,9 @@ func (s *Sampler) tell() {
 	defer s.mu.Unlock()
 	s.stats.Processes = make([]ProcessStats, 0, len(s.processes))
 	for _, p := range s.processes {
-		s.stats.Processes = append(s.stats.Processes, p.told())
+		told := p.told()
+		s.machine.tell(&told)
+		s.stats.Processes = append(s.stats.Processes, told)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cg/attach/perf"
 	"cg/attach/python"
 	"cg/checkpoint"
 )
@@ -39,7 +40,13 @@ func readable(pid int) (err error) {
 		}
 	}()
 	_, err = python.Open(pid, func(python.Function) checkpoint.SiteID { return 0 })
-	return err
+	if !errors.Is(err, python.ErrNoPython) {
+		return err
+	}
+	if denied := perf.Check(pid); denied != nil {
+		return fmt.Errorf("%w; %w", err, denied)
+	}
+	return nil
 }
 
 // leaderOf is the process that a thread is of; the thread itself where that is not known.

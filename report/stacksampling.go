@@ -63,7 +63,7 @@ func (r *Run) stackSampling(o *measure.Outcome) {
 			readers = append(readers, p.Reader)
 		}
 	}
-	if len(readers) == 1 && len(o.LookSites) > 0 {
+	if len(readers) == 1 && strings.HasPrefix(readers[0], "CPython ") && len(o.LookSites) > 0 {
 		r.Meta.Language = o.LookSites[0].Language
 		r.Meta.LanguageVersion = readers[0][strings.LastIndexByte(readers[0], ' ')+1:]
 	}
@@ -106,9 +106,12 @@ func (r *Run) warnOfStackSampling(s *attach.Stats) {
 				why = p.Why
 				break
 			}
+			if p.Reader != "" {
+				why = "it used less processor time than a sample is for"
+			}
 		}
-		r.Warn("stacks-unread", "no stack of the program was read: "+why+". Functions are told of CPython alone; the "+
-			"energy of the whole program is measured")
+		r.Warn("stacks-unread", "no stack of the program was read: "+why+". The energy of the whole program "+
+			"is measured")
 	case len(names) > 0:
 		r.Warn("stacks-unread", "the stacks of "+strings.Join(names, ", ")+" were not read ("+
 			told.why()+"): what they use is uninstrumented")

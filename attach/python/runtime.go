@@ -19,7 +19,7 @@ import (
 )
 
 // ErrNoPython is of a process that runs no CPython.
-var ErrNoPython = errors.New("it runs nothing whose stacks cg can read from outside, which is CPython 3.8 to 3.13")
+var ErrNoPython = errors.New("it runs no CPython 3.8 to 3.13")
 
 // The interpreters that can be read: 3.8 to 3.13.
 const oldest, newest = 8, 13

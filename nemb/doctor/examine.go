@@ -311,8 +311,8 @@ func (d *Diagnosis) account() {
 		return
 	}
 	d.add("perf_event", Warning, "sudo sysctl kernel.perf_event_paranoid=2",
-		"the processor time of programs comes from /proc, in steps of 10 ms, and short-lived processes are missed: "+
-			"%v", err)
+		"the processor time of programs comes from /proc, in steps of 10 ms, and short-lived processes are missed; "+
+			"cg measure --sample tells no functions of machine code: %v", err)
 }
 
 // sessions tells who else measures here.

@@ -1,0 +1,122 @@
+package attach
+
+import (
+	"errors"
+	"fmt"
+
+	"cg/attach/native"
+	"cg/attach/python"
+	"cg/checkpoint"
+)
+
+// machine has the functions of machine code. Their looks are of threads that run, after each
+// interval of a thread's processor time.
+type machine struct {
+	reader *native.Reader // nil for none
+	err    error          // why there is none
+	ran    map[checkpoint.Thread]*lastRun
+	seen   map[int]bool // processes
+	// start is a moment of both clocks.
+	start checkpoint.Instant
+	tick  checkpoint.Tick
+}
+
+// lastRun is when a thread was seen to run last.
+type lastRun struct {
+	at      checkpoint.Instant
+	path    []checkpoint.SiteID
+	waiting bool // it was told that it does not run any more
+}
+
+// openMachine begins to sample the threads of a process and of those that it has started.
+func (s *Sampler) openMachine() {
+	var threads []int
+	for _, pid := range family(s.config.PID) {
+		for _, tid := range python.Tasks(pid) {
+			threads = append(threads, int(tid))
+		}
+	}
+	m := &s.machine
+	m.ran, m.seen = map[checkpoint.Thread]*lastRun{}, map[int]bool{}
+	m.start, m.tick = checkpoint.Monotime(), s.config.Clock.Now()
+	m.reader, m.err = native.Open(threads, s.config.Interval, s.sites.number)
+}
+
+// pauseIntervals is after how many intervals without a look a thread is taken not to run.
+const pauseIntervals = 2
+
+// lookMachine adds the looks since the last round, which are between it and this one.
+func (s *Sampler) lookMachine(now checkpoint.Instant, at checkpoint.Tick) {
+	m := &s.machine
+	if m.reader == nil {
+		return
+	}
+	m.reader.Thin = max(1, int(s.interval/s.config.Interval))
+	looks := m.reader.Read()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	tick := func(t checkpoint.Instant) checkpoint.Tick {
+		rate := 1.0
+		if now > m.start {
+			rate = float64(at-m.tick) / float64(now-m.start)
+		}
+		return min(at, max(s.until, at-checkpoint.Tick(float64(max(0, now-t))*rate)))
+	}
+	pause := checkpoint.Instant(pauseIntervals * s.interval)
+	for _, l := range looks {
+		if s.skipped(l) {
+			continue
+		}
+		before := m.ran[l.Thread]
+		switch {
+		case l.Ended:
+			s.looks = append(s.looks, &Look{Thread: l.Thread, At: tick(l.At)})
+			delete(m.ran, l.Thread)
+			continue
+		case before == nil:
+			before = &lastRun{}
+			m.ran[l.Thread] = before
+			m.seen[int(l.Thread.PID)] = true
+		case l.At-before.at > pause: // it ran for an interval of that
+			resumed := l.At - checkpoint.Instant(s.interval)
+			s.looks = append(s.looks, &Look{Thread: l.Thread, At: tick(resumed), Path: before.path, Waiting: true})
+		}
+		*before = lastRun{at: l.At, path: l.Path}
+		s.looks = append(s.looks, &Look{Thread: l.Thread, At: tick(l.At), Path: l.Path})
+	}
+	for thread, l := range m.ran {
+		if !l.waiting && now-l.at > pause {
+			l.waiting = true
+			s.looks = append(s.looks, &Look{Thread: thread, At: at, Path: l.path, Waiting: true})
+		}
+	}
+}
+
+// skipped tells whether a look is of no thread that was seen before, at its end.
+func (s *Sampler) skipped(l native.Look) bool { return l.Ended && s.machine.ran[l.Thread] == nil }
+
+// tell adds to what is known of a process.
+func (m *machine) tell(p *ProcessStats) {
+	none := errors.Is(p.Why, python.ErrNoPython)
+	switch {
+	case p.Reader != "":
+	case m.reader != nil && (none || m.seen[p.PID]):
+		p.Reader, p.Why = m.reader.Name(), nil
+	case m.err != nil && none:
+		p.Why = fmt.Errorf("%w; %w", p.Why, m.err)
+	}
+}
+
+// lost counts looks for which there was no room.
+func (m *machine) lost() int {
+	if m.reader == nil {
+		return 0
+	}
+	return m.reader.Lost
+}
+
+func (m *machine) close() {
+	if m.reader != nil {
+		m.reader.Close()
+	}
+}

@@ -1,0 +1,279 @@
+package native
+
+import (
+	"cmp"
+	"debug/dwarf"
+	"debug/elf"
+	"debug/gosym"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/ianlancetaylor/demangle"
+	"golang.org/x/sys/unix"
+
+	"cg/attach/perf"
+	"cg/attach/unwind"
+	"cg/checkpoint"
+)
+
+// file is one by what the kernel knows it as: a container's is not the host's of the same name.
+type file struct {
+	major, minor uint32
+	inode        uint64
+}
+
+// files are those that were met.
+type files struct {
+	number func(checkpoint.Site) checkpoint.SiteID
+	known  map[file]*image
+}
+
+// mostImages is of how many files the symbols are kept.
+const mostImages = 1 << 10
+
+// image is what is known of a file.
+type image struct {
+	name      string // as the process names it
+	segments  []elf.ProgHeader
+	table     *unwind.Table // nil for none
+	functions []function    // by address
+	golang    *gosym.Table  // nil where Go made none of it
+	debug     *dwarf.Data   // nil for none
+	text      []byte        // its code, where there are functions that table has not
+	textAt    uint64        // where that was linked to be
+	unknown   checkpoint.SiteID
+}
+
+// function is a symbol: addresses as linked.
+type function struct {
+	start, end uint64
+	name       string
+	site       checkpoint.SiteID // 0: not asked for so far
+}
+
+// image is that of a mapping's file.
+func (fs *files) image(pid uint32, m *perf.Mapping) *image {
+	key := file{major: m.Major, minor: m.Minor, inode: m.Inode}
+	i := fs.known[key]
+	if i == nil {
+		if len(fs.known) >= mostImages {
+			clear(fs.known)
+		}
+		i = &image{name: m.Name}
+		if f := openMapped(pid, m); f != nil {
+			i.read(f)
+			f.Close()
+		}
+		fs.known[key] = i
+	}
+	return i
+}
+
+// openMapped opens the file of a mapping, nil where it cannot be had, or another has its name.
+func openMapped(pid uint32, m *perf.Mapping) *os.File {
+	link := fmt.Sprintf("/proc/%d/map_files/%x-%x", pid, m.Start, m.End)
+	for n, name := range []string{link, fmt.Sprintf("/proc/%d/root%s", pid, m.Name), m.Name} {
+		fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+		if err != nil {
+			continue
+		}
+		var st unix.Stat_t
+		err = unix.Fstat(fd, &st)
+		sameDevice := unix.Major(st.Dev) == m.Major && unix.Minor(st.Dev) == m.Minor
+		// Some file systems, such as Btrfs, tell another device there. The link of a mapping is to its file.
+		if err == nil && st.Ino == m.Inode && (sameDevice || n == 0) && st.Mode&unix.S_IFMT == unix.S_IFREG {
+			return os.NewFile(uintptr(fd), name)
+		}
+		unix.Close(fd)
+	}
+	return nil
+}
+
+// The most bytes that are read of a section, of code, and of all of DWARF's.
+const mostSection, mostText, mostDebug = 256 << 20, 64 << 20, 64 << 20
+
+// read reads a file, which may be anything.
+func (i *image) read(f *os.File) {
+	defer func() {
+		if recover() != nil { // debug/elf and others have no answer to the file
+			*i = image{name: i.name}
+		}
+	}()
+	e, err := elf.NewFile(f)
+	if err != nil || e.Class != elf.ELFCLASS64 || e.Machine != elf.EM_X86_64 {
+		return
+	}
+	for _, p := range e.Progs {
+		if p.Type == elf.PT_LOAD {
+			i.segments = append(i.segments, p.ProgHeader)
+		}
+	}
+	if s := e.Section(".eh_frame"); s != nil {
+		i.table = unwind.Parse(data(s), s.Addr)
+	}
+	i.readSymbols(e)
+	if s := e.Section(".gopclntab"); s != nil {
+		i.golang, _ = gosym.NewTable(nil, gosym.NewLineTable(data(s), i.textOf(e)))
+	}
+	if s := e.Section(".text"); s != nil && s.Size <= mostText && (i.golang != nil || i.table == nil) {
+		i.text, i.textAt = data(s), s.Addr
+	}
+	size := uint64(0)
+	for _, s := range e.Sections {
+		if strings.HasPrefix(s.Name, ".debug_") || strings.HasPrefix(s.Name, ".zdebug_") {
+			size += s.Size
+		}
+	}
+	if size > 0 && size <= mostDebug && i.golang == nil {
+		i.debug, _ = e.DWARF()
+	}
+}
+
+// data is a section's, none where it is compressed or too large.
+func data(s *elf.Section) []byte {
+	if s.Type == elf.SHT_NOBITS || s.Flags&elf.SHF_COMPRESSED != 0 || s.Size > mostSection {
+		return nil
+	}
+	b, _ := s.Data()
+	return b
+}
+
+// readSymbols reads the names of functions.
+func (i *image) readSymbols(e *elf.File) {
+	for _, s := range e.Sections {
+		symbols := s.Type == elf.SHT_SYMTAB || s.Type == elf.SHT_DYNSYM
+		if symbols && (s.Flags&elf.SHF_COMPRESSED != 0 || s.Size > mostSection) {
+			return
+		}
+	}
+	all, _ := e.Symbols()
+	dynamic, _ := e.DynamicSymbols()
+	for _, s := range append(all, dynamic...) {
+		if t := elf.ST_TYPE(s.Info); t != elf.STT_FUNC && t != elf.STT_GNU_IFUNC || s.Section == elf.SHN_UNDEF {
+			continue
+		}
+		i.functions = append(i.functions, function{start: s.Value, end: s.Value + s.Size, name: s.Name})
+	}
+	slices.SortStableFunc(i.functions, func(a, b function) int { return cmp.Compare(a.start, b.start) })
+	i.functions = slices.CompactFunc(i.functions, func(a, b function) bool { return a.start == b.start })
+	for n := range i.functions { // of assembly, which may have no size
+		f := &i.functions[n]
+		if f.end <= f.start && n+1 < len(i.functions) {
+			f.end = i.functions[n+1].start
+		}
+	}
+}
+
+// calls tells whether what is before an address calls the function at another: a near call with a
+// displacement of 32 bits (Intel SDM vol. 2, CALL). Both are as linked.
+func (i *image) calls(back, to uint64) bool {
+	const length = 5
+	if back < i.textAt+length || back-i.textAt > uint64(len(i.text)) {
+		return false
+	}
+	code := i.text[back-i.textAt-length:]
+	return code[0] == 0xe8 && back+uint64(int32(binary.LittleEndian.Uint32(code[1:]))) == to
+}
+
+// textOf is where Go's code begins, from which its table counts.
+func (i *image) textOf(e *elf.File) uint64 {
+	for _, f := range i.functions {
+		if f.name == "runtime.text" {
+			return f.start
+		}
+	}
+	if s := e.Section(".text"); s != nil {
+		return s.Addr
+	}
+	return 0
+}
+
+// linked is where the linker put what is at an address.
+func (i *image) linked(m *perf.Mapping, at uint64) (uint64, bool) {
+	offset := at - m.Start + m.Offset
+	for _, s := range i.segments {
+		if offset >= s.Off && offset-s.Off < s.Filesz {
+			return offset - s.Off + s.Vaddr, true
+		}
+	}
+	return 0, false
+}
+
+// find is the function of an address, nil for none.
+func (i *image) find(m *perf.Mapping, at uint64) *function {
+	pc, ok := i.linked(m, at)
+	if !ok {
+		return nil
+	}
+	n, found := slices.BinarySearchFunc(i.functions, pc, func(f function, pc uint64) int {
+		return cmp.Compare(f.start, pc)
+	})
+	if !found {
+		n--
+	}
+	if n >= 0 && pc < i.functions[n].end {
+		return &i.functions[n]
+	}
+	if i.golang == nil {
+		return nil
+	}
+	f := i.golang.PCToFunc(pc) // of a file without symbols
+	if f == nil {
+		return nil
+	}
+	i.functions = slices.Insert(i.functions, n+1, function{start: f.Entry, end: f.End, name: f.Name})
+	return &i.functions[n+1]
+}
+
+// named tells whether the function of an address has a name.
+func (i *image) named(m *perf.Mapping, at uint64) bool { return i.find(m, at) != nil }
+
+// site is that of the function at an address.
+func (i *image) site(fs *files, m *perf.Mapping, at uint64) checkpoint.SiteID {
+	f := i.find(m, at)
+	if f == nil {
+		if i.unknown == 0 {
+			name := "[" + path.Base(i.name) + "]"
+			i.unknown = fs.number(checkpoint.Site{Func: name, File: i.name, Kind: checkpoint.Function})
+		}
+		return i.unknown
+	}
+	if f.site == 0 {
+		f.site = fs.number(i.describe(f))
+	}
+	return f.site
+}
+
+// describe is what is known of a function.
+func (i *image) describe(f *function) (s checkpoint.Site) {
+	defer func() { _ = recover() }() // of tables that debug/gosym and debug/dwarf have no answer to
+	s = checkpoint.Site{Language: "c", Func: f.name, File: i.name, Kind: checkpoint.Function}
+	if i.golang != nil {
+		if file, line, fn := i.golang.PCToLine(f.start); fn != nil {
+			s.Language, s.File, s.Line = "go", file, line
+			return s
+		}
+	}
+	if s.Func = demangle.Filter(f.name, demangle.NoParams, demangle.LLVMStyle); s.Func != f.name {
+		if s.Language = "cpp"; strings.HasPrefix(f.name, "_R") {
+			s.Language = "rust"
+		}
+	}
+	if i.debug == nil {
+		return s
+	}
+	unit, err := i.debug.Reader().SeekPC(f.start)
+	if err != nil {
+		return s
+	}
+	lines, err := i.debug.LineReader(unit)
+	var at dwarf.LineEntry
+	if err == nil && lines != nil && lines.SeekPC(f.start, &at) == nil && at.File != nil {
+		s.File, s.Line = at.File.Name, at.Line
+	}
+	return s
+}

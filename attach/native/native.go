@@ -1,0 +1,232 @@
+// Package native samples the functions of machine code of running programs.
+//
+// It takes the number of threads and gives, after each interval of a thread's processor time, the
+// functions in which it was: by perf events (attach/perf), the callers by the files' unwind tables
+// (attach/unwind) or by frame pointers, as Go keeps them, and the names by the files' symbols, Go's
+// table of functions, or the map that a just-in-time compiler writes for perf. Processes that run
+// CPython are left out.
+package native
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"cg/attach/perf"
+	"cg/attach/unwind"
+	"cg/checkpoint"
+)
+
+// Look is where a thread was when it ran.
+type Look struct {
+	Thread checkpoint.Thread
+	At     checkpoint.Instant
+	Path   []checkpoint.SiteID // the outermost function first
+	Ended  bool                // the thread has ended: no path
+}
+
+// Reader samples some threads, and what they start.
+type Reader struct {
+	perf   *perf.Sampler
+	spaces map[uint32]*space // by process
+	files  files
+	looks  []Look
+	paths  map[checkpoint.Thread][]checkpoint.SiteID // the last of each thread
+	Lost   int                                       // samples for which there was no room
+	// Thin is of how many samples one is a look: 1 for all.
+	Thin   int
+	passed int
+}
+
+// The most that is kept or followed.
+const (
+	mostSpaces = 1 << 12
+	mostFrames = 1 << 8
+)
+
+// Open begins to sample threads. number gives the number of a function.
+func Open(threads []int, interval time.Duration, number func(checkpoint.Site) checkpoint.SiteID) (*Reader, error) {
+	p, err := perf.Open(threads, interval)
+	if err != nil {
+		return nil, err
+	}
+	r := newReader(number)
+	r.perf = p
+	return r, nil
+}
+
+func newReader(number func(checkpoint.Site) checkpoint.SiteID) *Reader {
+	return &Reader{spaces: map[uint32]*space{}, paths: map[checkpoint.Thread][]checkpoint.SiteID{},
+		files: files{number: number, known: map[file]*image{}}}
+}
+
+// Close ends the sampling.
+func (r *Reader) Close() { r.perf.Close() }
+
+// Name says what is read.
+func (r *Reader) Name() string {
+	if r.perf.UserOnly {
+		return "machine code (without the kernel's time)"
+	}
+	return "machine code"
+}
+
+// Read gives the looks since the last Read in the order of time.
+func (r *Reader) Read() []Look {
+	r.looks = r.looks[:0]
+	r.perf.Read(r.take)
+	slices.SortStableFunc(r.looks, func(a, b Look) int { return int(a.At - b.At) })
+	return r.looks
+}
+
+// take takes a record.
+func (r *Reader) take(record *perf.Record) {
+	switch record.Kind {
+	case perf.Sample:
+		r.sample(record)
+	case perf.Map:
+		r.space(record.PID).add(record.Mapping)
+	case perf.Exec:
+		r.spaces[record.PID] = newSpace(record.PID)
+	case perf.Fork:
+		if record.PID != record.Parent {
+			r.spaces[record.PID] = r.space(record.Parent).fork(record.PID)
+		}
+	case perf.Exit:
+		thread := checkpoint.Thread{PID: record.PID, TID: record.TID}
+		delete(r.paths, thread)
+		r.looks = append(r.looks, Look{Thread: thread, At: record.At, Ended: true})
+		if record.PID == record.TID {
+			delete(r.spaces, record.PID)
+		}
+	case perf.Lost:
+		r.Lost += int(record.Lost)
+	}
+}
+
+// space is the memory of a process.
+func (r *Reader) space(pid uint32) *space {
+	s := r.spaces[pid]
+	if s == nil {
+		if len(r.spaces) >= mostSpaces {
+			clear(r.spaces)
+		}
+		s = newSpace(pid)
+		s.list()
+		r.spaces[pid] = s
+	}
+	return s
+}
+
+func (r *Reader) sample(record *perf.Record) {
+	s := r.space(record.PID)
+	r.passed++
+	if s.python || r.passed%max(1, r.Thin) != 0 {
+		return
+	}
+	thread := checkpoint.Thread{PID: record.PID, TID: record.TID}
+	path := r.path(s, record)
+	if before := r.paths[thread]; slices.Equal(before, path) {
+		path = before
+	} else {
+		r.paths[thread] = path
+	}
+	r.looks = append(r.looks, Look{Thread: thread, At: record.At, Path: path})
+}
+
+// path is the functions of a sample.
+func (r *Reader) path(s *space, record *perf.Record) (path []checkpoint.SiteID) {
+	frame := unwind.Frame{Registers: record.Registers, Exact: true}
+	base := record.Registers[unwind.StackPointer]
+	memory := func(at uint64) (uint64, bool) {
+		if at < base || at-base+8 > uint64(len(record.Stack)) || at-base+8 < 8 {
+			return 0, false
+		}
+		return binary.LittleEndian.Uint64(record.Stack[at-base:]), true
+	}
+	for range mostFrames {
+		m := s.find(frame.Lookup())
+		if m == nil {
+			break
+		}
+		site, image := r.site(s, m, frame.Lookup(), record.At)
+		// Functions of a file that has no names stand as one.
+		again := len(path) > 0 && path[len(path)-1] == site && image != nil && !image.named(m, frame.Lookup())
+		if site != 0 && !again {
+			path = append(path, site)
+		}
+		if !caller(&frame, m, image, memory) {
+			break
+		}
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// site is the function at an address, and its file, which is nil for code that was made there.
+func (r *Reader) site(s *space, m *perf.Mapping, at uint64, now checkpoint.Instant) (checkpoint.SiteID, *image) {
+	if !isFile(m) {
+		if made, ok := s.made.find(s, at, now); ok {
+			return r.files.number(made), nil
+		}
+		return r.files.number(checkpoint.Site{Func: "[" + label(m.Name) + "]", Kind: checkpoint.Function}), nil
+	}
+	image := r.files.image(s.pid, m)
+	return image.site(&r.files, m, at), image
+}
+
+// caller changes a frame into that of the caller, false where there is none.
+func caller(f *unwind.Frame, m *perf.Mapping, image *image, memory unwind.Memory) bool {
+	if image != nil && image.table != nil {
+		if linked, ok := image.linked(m, f.Lookup()); ok {
+			more, err := image.table.Step(f, f.Lookup()-linked, memory)
+			if err != unwind.ErrNone {
+				return more && err == nil
+			}
+		}
+	}
+	if f.Exact && ofLeaf(f, m, image, memory) {
+		return true
+	}
+	pointer := f.Registers[unwind.FramePointer]
+	if pointer < f.Registers[unwind.StackPointer] || pointer%8 != 0 {
+		return false
+	}
+	next, ok := memory(pointer)
+	back, also := memory(pointer + 8)
+	if !ok || !also || back == 0 {
+		return false
+	}
+	f.Registers[unwind.FramePointer], f.Registers[unwind.StackPointer] = next, pointer+16
+	f.Registers[unwind.Address], f.Exact = back, false
+	return true
+}
+
+// ofLeaf changes the frame of a function that keeps none, as it calls no other, into that of the
+// caller: the top of the stack is behind a call of it.
+func ofLeaf(f *unwind.Frame, m *perf.Mapping, image *image, memory unwind.Memory) bool {
+	back, ok := memory(f.Registers[unwind.StackPointer])
+	if !ok || image == nil || back < m.Start || back >= m.End {
+		return false
+	}
+	linked, ok := image.linked(m, back)
+	function := image.find(m, f.Lookup())
+	if !ok || function == nil || !image.calls(linked, function.start) {
+		return false
+	}
+	f.Registers[unwind.StackPointer] += 8
+	f.Registers[unwind.Address], f.Exact = back, false
+	return true
+}
+
+// label is the name of memory that is no file's.
+func label(name string) string {
+	switch name {
+	case "", "//anon":
+		return "code made by the program"
+	case "[vdso]", "[vsyscall]":
+		return name[1 : len(name)-1]
+	}
+	return fmt.Sprintf("%.64s", name)
+}

@@ -1,0 +1,250 @@
+package native
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"cg/attach/perf"
+	"cg/attach/unwind"
+	"cg/checkpoint"
+	"cg/nemb/leaks"
+)
+
+func TestMain(m *testing.M) { os.Exit(leaks.Run(m)) }
+
+// named numbers functions by their names.
+type named struct{ all []checkpoint.Site }
+
+func (n *named) number(s checkpoint.Site) checkpoint.SiteID {
+	at := slices.Index(n.all, s)
+	if at < 0 {
+		at = len(n.all)
+		n.all = append(n.all, s)
+	}
+	return checkpoint.SiteID(at + 1)
+}
+
+func (n *named) path(ids []checkpoint.SiteID) string {
+	var names []string
+	for _, id := range ids {
+		names = append(names, n.all[id-1].Func)
+	}
+	return strings.Join(names, ">")
+}
+
+const base, top = 0x400000, 0x7000
+
+// simulated is a reader of a process 7 with a program of three functions, main, outer and leaf, and a
+// library without names.
+func simulated() (*Reader, *named) {
+	n := &named{}
+	r := newReader(n.number)
+	text := make([]byte, 0x300)
+	text[0x150-5] = 0xe8 // outer calls leaf, and returns to 0x150
+	binary.LittleEndian.PutUint32(text[0x150-4:], 0x200-0x150)
+	r.files.known[file{8, 1, 99}] = &image{name: "/bin/app", text: text, textAt: 0x1000,
+		segments: []elf.ProgHeader{{Off: 0, Vaddr: 0x1000, Filesz: 0x300}},
+		functions: []function{{start: 0x1000, end: 0x1100, name: "main"}, {start: 0x1100, end: 0x1200, name: "outer"},
+			{start: 0x1200, end: 0x1300, name: "_Z4leafi"}}}
+	r.files.known[file{8, 1, 100}] = &image{name: "/lib/libx.so"}
+	s := newSpace(7)
+	s.add(perf.Mapping{Start: base, End: base + 0x1000, Major: 8, Minor: 1, Inode: 99, Name: "/bin/app"})
+	s.add(perf.Mapping{Start: 2 * base, End: 2*base + 0x1000, Major: 8, Minor: 1, Inode: 100, Name: "/lib/libx.so"})
+	s.add(perf.Mapping{Start: 3 * base, End: 3*base + 0x1000, Name: "//anon"})
+	s.made.add("c00010 20 JS:*sum file:///x/y.js:3:14\n")
+	r.spaces[7] = s
+	return r, n
+}
+
+// sampled is a sample: the address, the frame pointer, and the stack in words from top on.
+func sampled(at, frame uint64, stack ...uint64) *perf.Record {
+	r := &perf.Record{Kind: perf.Sample, PID: 7, TID: 8, At: 1}
+	r.Registers[unwind.Address], r.Registers[unwind.FramePointer], r.Registers[unwind.StackPointer] = at, frame, top
+	for _, w := range stack {
+		r.Stack = binary.LittleEndian.AppendUint64(r.Stack, w)
+	}
+	return r
+}
+
+func TestPaths(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		sample *perf.Record
+		want   string
+	}{
+		{"by frame pointers", sampled(base+0x120, top+8, 5, 0, base+0x20, 0), "main>outer"},
+		{"a leaf without a frame", sampled(base+0x210, top+16, base+0x150, 5, 0, base+0x20), "main>outer>leaf"},
+		{"no leaf's caller", sampled(base+0x210, top+16, base+0x151, 5, 0, base+0x20), "main>leaf"},
+		{"functions without names are one", sampled(2*base+0x10, top, top+16, 2*base+0x20, 0, base+0x20), "main>[libx.so]"},
+		{"code that was made", sampled(3*base+0x18, top, 0, base+0x20), "main>sum"},
+		{"code that no map has", sampled(3*base+0x40, top, 0, base+0x20), "main>[code made by the program]"},
+		{"nowhere", sampled(0x10, top, 0, base+0x20), ""},
+		{"no stack", sampled(base+0x120, top), "outer"},
+		{"a frame pointer that points down", sampled(base+0x120, top-8, 0, base+0x20), "outer"},
+	} {
+		r, n := simulated()
+		r.take(test.sample)
+		if len(r.looks) != 1 || n.path(r.looks[0].Path) != test.want {
+			t.Errorf("%s: %q, want %q", test.name, n.path(r.looks[0].Path), test.want)
+		}
+	}
+}
+
+// What a process is follows the records: it forks, runs another program, and ends.
+func TestProcesses(t *testing.T) {
+	r, n := simulated()
+	r.take(&perf.Record{Kind: perf.Fork, PID: 1 << 30, Parent: 7, TID: 1 << 30})
+	forked := sampled(base+0x120, 0)
+	forked.PID, forked.TID = 1<<30, 1<<30
+	r.take(forked)
+	r.take(&perf.Record{Kind: perf.Exec, PID: 1 << 30, TID: 1 << 30})
+	r.take(forked)
+	python := perf.Mapping{Start: 1, End: 9, Name: "/usr/bin/python3.11"}
+	r.take(&perf.Record{Kind: perf.Map, PID: 1 << 30, Mapping: python})
+	r.take(forked)
+	r.take(&perf.Record{Kind: perf.Exit, PID: 1 << 30, TID: 1 << 30})
+	r.take(&perf.Record{Kind: perf.Lost, Lost: 3})
+	var got []string
+	for _, l := range r.looks {
+		got = append(got, fmt.Sprintf("%s %v", n.path(l.Path), l.Ended))
+	}
+	if want := []string{"outer false", " false", " true"}; !slices.Equal(got, want) || r.Lost != 3 {
+		t.Errorf("%q, %d lost, want %q", got, r.Lost, want)
+	}
+	if r.spaces[1<<30] != nil || r.spaces[7] == nil {
+		t.Error("the process that ended is kept, or the other is not")
+	}
+	r.Thin = 2
+	r.looks = nil
+	for range 4 {
+		r.take(sampled(base, 0))
+	}
+	if len(r.looks) != 2 {
+		t.Errorf("%d looks of 4 samples", len(r.looks))
+	}
+}
+
+func TestMappings(t *testing.T) {
+	m, ok := parseMapping("7f00-8f00 r-xp 00001000 08:01 99                 /usr/lib/a b.so")
+	want := perf.Mapping{Start: 0x7f00, End: 0x8f00, Offset: 0x1000, Major: 8, Minor: 1, Inode: 99,
+		Name: "/usr/lib/a b.so"}
+	if !ok || m != want {
+		t.Errorf("%+v", m)
+	}
+	if _, ok := parseMapping("7f00-8f00 rw-p 00001000 08:01 99 /usr/lib/a.so"); ok {
+		t.Error("data is code")
+	}
+	if m, _ := parseMapping("7f00-8f00 r-xp 00000000 00:00 0 [vdso]"); m.Name != "[vdso]" || isFile(&m) {
+		t.Errorf("%+v", m)
+	}
+	s := newSpace(1)
+	s.add(perf.Mapping{Start: 10, End: 20, Name: "a"})
+	s.add(perf.Mapping{Start: 30, End: 40, Name: "b"})
+	s.add(perf.Mapping{Start: 15, End: 30, Name: "c"})
+	if s.find(12) != nil || s.find(20).Name != "c" || s.find(30).Name != "b" || s.find(40) != nil {
+		t.Errorf("%+v", s.code)
+	}
+}
+
+// A file is what its device and inode say, and not what has its name by now.
+func TestFileOfAnotherInode(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lib.so")
+	if err := os.WriteFile(path, []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		t.Fatal(err)
+	}
+	m := perf.Mapping{Major: unix.Major(st.Dev), Minor: unix.Minor(st.Dev), Inode: st.Ino, Name: path}
+	f := openMapped(1<<30, &m)
+	if f == nil {
+		t.Fatal("the file is not opened")
+	}
+	f.Close()
+	m.Inode++
+	if f := openMapped(1<<30, &m); f != nil {
+		f.Close()
+		t.Error("another file of that name is opened")
+	}
+}
+
+// The functions of a program of Go have their names, files and lines.
+func TestGo(t *testing.T) {
+	f, err := os.Open("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	i := &image{name: "test"}
+	i.read(f)
+	if i.golang == nil {
+		t.Fatal("no table of functions")
+	}
+	fn := i.golang.LookupFunc("cg/attach/native.TestGo")
+	if fn == nil {
+		t.Fatal("no function TestGo")
+	}
+	s := i.describe(&function{start: fn.Entry, end: fn.End, name: fn.Name})
+	if s.Language != "go" || s.Func != fn.Name || !strings.HasSuffix(s.File, "native_test.go") || s.Line == 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestBrokenFile(t *testing.T) {
+	whole, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hostile := string(whole[:64]) + strings.Repeat("\xff", 1<<16)
+	for _, text := range []string{"", "#!/bin/sh\n", string(whole[:4096]), hostile} {
+		path := filepath.Join(t.TempDir(), "app")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := &image{name: path}
+		i.read(f)
+		f.Close()
+		if len(i.functions) != 0 {
+			t.Errorf("%.20q has functions", text)
+		}
+	}
+}
+
+func TestMaps(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		java bool
+		want checkpoint.Site
+	}{
+		{"int Sum.of(int, java.lang.String)", true, checkpoint.Site{Language: "java", Func: "Sum.of"}},
+		{"Interpreter", true, checkpoint.Site{Language: "java", Func: "Interpreter"}},
+		{"JS:*sum /x/y.js:3:14", false, checkpoint.Site{Language: "javascript", Func: "sum", File: "/x/y.js", Line: 3}},
+		{"LazyCompile:~ file:///x/y.js:3:14", false, checkpoint.Site{Language: "javascript", File: "/x/y.js", Line: 3,
+			Func: "(anonymous of y.js)"}},
+		{"Builtin:Call", false, checkpoint.Site{Language: "jit", Func: "Builtin:Call"}},
+	} {
+		test.want.Kind = checkpoint.Function
+		if got := madeSite(test.name, test.java); got != test.want {
+			t.Errorf("%q is %+v, want %+v", test.name, got, test.want)
+		}
+	}
+	var m made
+	const whole = "10 10 a\n20 8 b\nbroken\n20 4 c\n"
+	m.add(whole + "30")
+	if m.at(0x14).name != "a" || m.at(0x22).name != "c" || m.at(0x26) != nil || m.read != int64(len(whole)) {
+		t.Errorf("%+v", m)
+	}
+}

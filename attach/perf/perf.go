@@ -1,0 +1,238 @@
+// Package perf samples the threads of running programs by perf_event_open(2).
+//
+// It takes the numbers of threads and gives records: the registers and the top of the stack of a
+// thread after each interval of its processor time, and what programs map, start and end meanwhile.
+// Threads and processes that those start are sampled, too. It stops and writes nothing. It knows
+// x86-64 alone.
+package perf
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/bits"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// StackBytes is how much of a stack is copied at most, from its top.
+const StackBytes = 16 << 10
+
+// The size of the ring of a processor in bytes: the kernel may allow less (perf_event_mlock_kb in
+// Documentation/admin-guide/sysctl/kernel.rst).
+const mostRing, leastRing = 4 << 20, 128 << 10
+
+// Sampler has the events of some threads, and of what they start.
+type Sampler struct {
+	rings  []*ring // one a processor
+	events []int
+	buffer []byte
+	// UserOnly tells that the time that threads spend in the kernel has no samples, as the kernel
+	// permits no more.
+	UserOnly bool
+}
+
+// ring is what the kernel writes for a processor.
+type ring struct {
+	fd     int // of the event whose output it is
+	memory []byte
+}
+
+// Open samples threads each interval of processor time. The error says what to do where the
+// kernel does not permit it. Threads that end meanwhile are left out.
+func Open(threads []int, interval time.Duration) (*Sampler, error) {
+	if runtime.GOARCH != "amd64" {
+		return nil, errors.New("functions of machine code are read on x86-64 alone")
+	}
+	s := &Sampler{}
+	online, err := processors()
+	if err != nil {
+		return nil, err
+	}
+	for _, processor := range online {
+		r := &ring{fd: -1}
+		s.rings = append(s.rings, r)
+		for _, thread := range threads {
+			err := s.add(r, processor, thread, interval)
+			if err != nil && !errors.Is(err, unix.ESRCH) && !errors.Is(err, unix.ENODEV) {
+				s.Close()
+				return nil, explained(err)
+			}
+		}
+	}
+	if len(s.events) == 0 {
+		return nil, fmt.Errorf("perf events: %w", unix.ESRCH)
+	}
+	return s, nil
+}
+
+// Check tells why a thread cannot be sampled, nil where it can.
+func Check(thread int) error {
+	s, err := Open([]int{thread}, time.Second)
+	if err == nil {
+		s.Close()
+	}
+	return err
+}
+
+// add samples a thread on a processor.
+func (s *Sampler) add(r *ring, processor, thread int, interval time.Duration) error {
+	attr := attributes(interval, s.UserOnly)
+	fd, err := unix.PerfEventOpen(attr, thread, processor, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if errors.Is(err, fs.ErrPermission) && !s.UserOnly {
+		s.UserOnly = true
+		return s.add(r, processor, thread, interval)
+	}
+	if err != nil {
+		return err
+	}
+	if r.fd >= 0 {
+		if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_OUTPUT, r.fd); err != nil {
+			unix.Close(fd)
+			return err
+		}
+	} else if r.memory, err = mapRing(fd); err != nil {
+		unix.Close(fd)
+		return err
+	} else {
+		r.fd = fd
+	}
+	s.events = append(s.events, fd)
+	return nil
+}
+
+// attributes is what an event has: struct perf_event_attr of perf_event_open(2).
+func attributes(interval time.Duration, userOnly bool) *unix.PerfEventAttr {
+	attr := &unix.PerfEventAttr{
+		Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_TASK_CLOCK,
+		Size:   uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
+		Sample: uint64(interval),
+		Sample_type: unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME | unix.PERF_SAMPLE_REGS_USER |
+			unix.PERF_SAMPLE_STACK_USER,
+		Bits: unix.PerfBitInherit | unix.PerfBitMmap | unix.PerfBitMmap2 | unix.PerfBitComm | unix.PerfBitCommExec |
+			unix.PerfBitTask | unix.PerfBitSampleIDAll | unix.PerfBitUseClockID | unix.PerfBitExcludeHv,
+		Clockid: unix.CLOCK_MONOTONIC, Sample_regs_user: registersMask, Sample_stack_user: StackBytes,
+	}
+	if userOnly {
+		attr.Bits |= unix.PerfBitExcludeKernel
+	}
+	return attr
+}
+
+// mapRing maps the ring of an event, as large as the kernel allows.
+func mapRing(fd int) (memory []byte, err error) {
+	for size := mostRing; size >= leastRing; size /= 2 {
+		memory, err = unix.Mmap(fd, 0, os.Getpagesize()+size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+		if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, unix.ENOMEM) {
+			break
+		}
+	}
+	return memory, err
+}
+
+// Close ends the sampling.
+func (s *Sampler) Close() {
+	for _, r := range s.rings {
+		if r.memory != nil {
+			unix.Munmap(r.memory)
+		}
+	}
+	for _, fd := range s.events {
+		unix.Close(fd)
+	}
+	s.rings, s.events = nil, nil
+}
+
+// Read gives the records that were written since the last Read, those of a processor in the order
+// of time. A record is valid until the next one.
+func (s *Sampler) Read(each func(*Record)) {
+	for _, r := range s.rings {
+		if r.memory != nil {
+			s.buffer = drain(r.memory, os.Getpagesize(), s.buffer, each)
+		}
+	}
+}
+
+// The fields of struct perf_event_mmap_page that a reader needs (linux/perf_event.h).
+const headAt, tailAt = 1024, 1032
+
+// drain reads a ring: a page of the kernel's, and the records behind it.
+func drain(memory []byte, page int, buffer []byte, each func(*Record)) []byte {
+	head := (*uint64)(unsafe.Pointer(&memory[headAt]))
+	tail := (*uint64)(unsafe.Pointer(&memory[tailAt]))
+	data := memory[page:]
+	end, at := atomic.LoadUint64(head), atomic.LoadUint64(tail)
+	for at < end {
+		header := span(data, at, headerBytes, &buffer)
+		size := uint64(order.Uint16(header[6:]))
+		if size < headerBytes || size > end-at {
+			at = end
+			break
+		}
+		if r, ok := parse(span(data, at, size, &buffer)); ok {
+			each(r)
+		}
+		at += size
+		atomic.StoreUint64(tail, at)
+	}
+	atomic.StoreUint64(tail, at)
+	return buffer
+}
+
+// span is part of a ring in one piece: itself, or a copy where it goes over the end.
+func span(data []byte, at, size uint64, buffer *[]byte) []byte {
+	from := at & (uint64(len(data)) - 1)
+	if from+size <= uint64(len(data)) {
+		return data[from : from+size]
+	}
+	*buffer = append((*buffer)[:0], data[from:]...)
+	*buffer = append(*buffer, data[:size-uint64(len(*buffer))]...)
+	return *buffer
+}
+
+// processors lists those that are online (Documentation/admin-guide/cputopology.rst).
+func processors() (all []int, err error) {
+	text, err := os.ReadFile("/sys/devices/system/cpu/online")
+	if err != nil {
+		return nil, fmt.Errorf("perf events: %w", err)
+	}
+	for part := range strings.SplitSeq(strings.TrimSpace(string(text)), ",") {
+		first, last, ranged := strings.Cut(part, "-")
+		from, err := strconv.Atoi(first)
+		to := from
+		if ranged && err == nil {
+			to, err = strconv.Atoi(last)
+		}
+		if err != nil || bits.Len(uint(to)) > 16 {
+			return nil, fmt.Errorf("perf events: /sys/devices/system/cpu/online has %q", text)
+		}
+		for n := from; n <= to; n++ {
+			all = append(all, n)
+		}
+	}
+	return all, nil
+}
+
+// explained is an error of perf_event_open(2) with what to do.
+func explained(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		paranoid, _ := os.ReadFile("/proc/sys/kernel/perf_event_paranoid")
+		return fmt.Errorf("perf events are not permitted (%w; kernel.perf_event_paranoid is %s): run cg as root or "+
+			"as the program's user, with sudo sysctl kernel.perf_event_paranoid=2 or less; in a container with "+
+			"--cap-add PERFMON and a seccomp profile that has perf_event_open", err,
+			strings.TrimSpace(string(paranoid)))
+	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP):
+		return fmt.Errorf("this kernel has no perf events (%w): it takes one with CONFIG_PERF_EVENTS", err)
+	case errors.Is(err, unix.EMFILE):
+		return fmt.Errorf("perf events: %w: there is one for each thread and processor; raise ulimit -n", err)
+	}
+	return fmt.Errorf("perf events: %w", err)
+}
