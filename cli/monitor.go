@@ -298,7 +298,10 @@ func (o *monitorOutputs) close() {
 
 // each shows a snapshot; false ends cg monitor.
 func (o *monitorOutputs) each(s *monitor.Snapshot) bool {
-	row := usage.NewRow(s, o.top)
+	var row *usage.Row
+	if o.rows != nil || o.broker != nil || !o.quiet { // for scrapers alone nobody looks at it
+		row = usage.NewRow(s, o.top)
+	}
 	if o.rows != nil {
 		if o.failed = o.rows.Write(row); o.failed != nil {
 			return false

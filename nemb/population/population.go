@@ -10,6 +10,7 @@
 package population
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -81,6 +82,9 @@ type Host struct {
 	proc       *os.File
 	known      map[int]*member
 	generation int
+	own        bool   // its processes have the numbers that they have for cg
+	created    int    // the process or thread that was made last, as the reading before knows; 0: not known
+	calm       int    // for so many readings none was made
 	root       *node  // nil without control groups
 	above      string // path of the group at which the paths in /proc begin
 	nodes      []*node
@@ -107,6 +111,8 @@ func Open(c Config) (*Host, error) {
 		return nil, fmt.Errorf("population: %w", err)
 	}
 	h := &Host{config: c, proc: proc, known: map[int]*member{}, byPath: map[string]*node{}, files: c.Files}
+	self, err := os.Readlink(filepath.Join(c.Proc, "self"))
+	h.own = err == nil && self == strconv.Itoa(os.Getpid())
 	dir, prefix, above := c.Groups, "/", "/"
 	if dir == "" {
 		dir, prefix, above = h.mounted()
@@ -173,21 +179,47 @@ func (h *Host) Read(r *Reading) error {
 	return nil
 }
 
+// listEvery is at how many readings processes are listed in any case: some may be there that could not be seen before.
+const listEvery = 10
+
 func (h *Host) readProcesses(r *Reading) error {
-	if err := h.list(func(pid int) {
+	read := func(pid int) {
 		if m := h.readProcess(pid); m != nil {
 			m.generation = h.generation
 			r.Processes = append(r.Processes, m.Process)
 		}
-	}); err != nil {
+	}
+	created := h.lastCreated()
+	if h.calm++; created == 0 || created != h.created {
+		h.calm = 0
+	}
+	// One that is being made has its number a moment before it can be listed.
+	if h.calm > 1 && h.generation%listEvery != 0 {
+		for pid := range h.known {
+			read(pid)
+		}
+	} else if err := h.list(read); err != nil {
 		return fmt.Errorf("population: %s: %w", h.config.Proc, err)
 	}
+	h.created = created
 	for pid, m := range h.known {
 		if m.generation != h.generation {
 			delete(h.known, pid)
 		}
 	}
 	return nil
+}
+
+// lastCreated is the number of the process or thread that was made last, in the PID namespace of cg: the fifth field of
+// /proc/loadavg (proc_loadavg(5)). It is 0 where that is not known, or /proc is of another namespace.
+func (h *Host) lastCreated() int {
+	text, err := h.file("loadavg")
+	if err != nil || !h.own {
+		return 0
+	}
+	last := bytes.TrimSpace(text[bytes.LastIndexByte(bytes.TrimSpace(text), ' ')+1:])
+	number, _ := strconv.Atoi(string(last))
+	return number
 }
 
 // listed is the memory for entries of /proc: of some 1300 processes for each call of the kernel.

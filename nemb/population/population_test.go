@@ -73,6 +73,53 @@ func (m *machine) open(files int) *Host {
 	return h
 }
 
+// Processes are listed where one may have come, and now and then: else those that are known are read.
+func TestListing(t *testing.T) {
+	m := newMachine(t)
+	if err := os.Symlink(fmt.Sprint(os.Getpid()), filepath.Join(m.dir, "proc/self")); err != nil {
+		t.Fatal(err)
+	}
+	last := func(pid int) { m.write("proc/loadavg", fmt.Sprintf("0.00 0.01 0.05 1/63 %d\n", pid)) }
+	last(7)
+	m.process(1, 0, 1, "init", "/")
+	m.process(7, 1, 5, "web", "/")
+	h := m.open(10)
+	var r Reading
+	there := func(want ...int) {
+		t.Helper()
+		if err := h.Read(&r); err != nil {
+			t.Fatal(err)
+		}
+		var got []int
+		for _, p := range r.Processes {
+			got = append(got, p.PID)
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("reading %d: %v, want %v", h.generation, got, want)
+		}
+	}
+	there(1, 7)
+	m.process(8, 1, 9, "new", "/") // it had its number before it could be listed
+	there(1, 7, 8)
+	there(1, 7, 8)
+	m.process(5, 1, 9, "hidden", "/")
+	there(1, 7, 8)
+	m.process(9, 1, 9, "more", "/")
+	last(9)
+	there(1, 5, 7, 8, 9)
+	there(1, 5, 7, 8, 9)
+	os.RemoveAll(filepath.Join(m.dir, "proc/7"))
+	delete(m.clocks, 7)
+	m.process(6, 1, 9, "hidden", "/")
+	there(1, 5, 8, 9)
+	there(1, 5, 8, 9)
+	there(1, 5, 8, 9)
+	there(1, 5, 6, 8, 9) // the tenth
+	last(0)              // not known
+	m.process(4, 1, 9, "late", "/")
+	there(1, 4, 5, 6, 8, 9)
+}
+
 // show lists a reading by number and by path.
 func show(t *testing.T, h *Host) string {
 	t.Helper()
