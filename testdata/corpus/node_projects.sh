@@ -73,7 +73,7 @@ lines = open("measured.results").read().split("\n")
 passed = sum(bool(re.match(" *ok ", line)) for line in lines)
 failed = sum(bool(re.match(" *not ok ", line)) for line in lines)
 ran, channel = len(run["functions"]), run["channel"]
-print(f"{sys.argv[1]} {sys.argv[2]}: {passed} tests pass and {failed} fail as without checkpoints, {ran} functions ran, {channel['events']} events, "
+print(f"{sys.argv[1]} {sys.argv[2]}: {passed} results are ok and {failed} are not, as without checkpoints, {ran} functions ran, {channel['events']} events, "
       f"{channel['lost']} lost, {len(run['skipped'])} left out or alone")
 sys.exit(channel["lost"] > 0 or ran < int(sys.argv[3]) or passed == 0)
 P
