@@ -1,11 +1,14 @@
 package e2e
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"math"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -251,6 +254,64 @@ func monitorTerminal(t *testing.T, signal unix.Signal) {
 
 // Several cg measure one machine at the same time: what cg measure says of its program and what cg monitor says of
 // another process is together no more than the counters show, cg monitor and cg track have the same energy, and cg
+// A broker and a collector that take connections and never answer, and scrapers that ask for half of something, at the
+// same time: readings go on, the end comes, and what was not sent is counted and said.
+func TestMonitorDeadEnds(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close() // nobody accepts: the kernel does
+	dead := silent.Addr().String()
+	rows := filepath.Join(t.TempDir(), "rows.jsonl")
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"), "monitor", "-s", "estimate", "-i", "100ms", "--jsonl", rows,
+		"--mqtt", "mqtt://"+dead, "--otlp", "http://"+dead, "--serve", "127.0.0.1:0")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { cmd.Process.Kill(); cmd.Wait() }()
+	said, all := bufio.NewScanner(stderr), ""
+	for said.Scan() {
+		all += said.Text() + "\n"
+		if _, url, there := strings.Cut(said.Text(), "metrics are at http://"); there {
+			for range 20 {
+				c, err := net.Dial("tcp", strings.TrimSuffix(url, "/metrics"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				io.WriteString(c, "GET /metrics HTTP/1.1\r\nHo")
+			}
+			break
+		}
+	}
+	const enough = 15
+	for n := 0; n < enough; time.Sleep(20 * time.Millisecond) {
+		text, _ := os.ReadFile(rows)
+		if n = bytes.Count(text, []byte("\n")); ctx.Err() != nil {
+			t.Fatalf("%d rows\n%s", n, all)
+		}
+	}
+	cmd.Process.Signal(unix.SIGINT)
+	for said.Scan() {
+		all += said.Text() + "\n"
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v\n%s", err, all)
+	}
+	for _, out := range []string{"--mqtt", "--otlp"} {
+		if !regexp.MustCompile(out + `: [1-9][0-9]* \w+ were not sent`).MatchString(all) {
+			t.Errorf("%s: nothing is said of what was not sent\n%s", out, all)
+		}
+	}
+}
+
 // monitor names the others.
 func TestSeveralAtOnce(t *testing.T) {
 	dir, out := knownMachine(t), t.TempDir()
