@@ -21,6 +21,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/instrument"
+	"cg/long"
 )
 
 // javaDir keeps what is made for the tests of Java.
@@ -94,7 +95,8 @@ func release(t testing.TB, java string) int {
 }
 
 // each runs a test with every Java: with the native library, where threads add up
-// and write single events besides, where they only add up, and without the library.
+// and write single events besides, where they only add up, where they count in the library or in Java, and without
+// the library.
 func each(t *testing.T, test func(t *testing.T, j machine)) {
 	eachOf(t, func(machine) bool { return true }, test)
 }
@@ -110,9 +112,8 @@ func eachOf(t *testing.T, applies func(machine) bool, test func(t *testing.T, j 
 			break
 		}
 		n := release(t, java)
-		for _, mode := range []string{"native", "added", "counted", "pure"} {
-			j := machine{built: b, java: java, release: n, pure: mode == "pure",
-				adds: mode == "added" || mode == "counted", counts: mode == "counted"}
+		for _, mode := range []string{"native", "added", "counted", "bytecode", "pure"} {
+			j := b.machine(java, n, mode)
 			if !applies(j) {
 				continue
 			}
@@ -120,6 +121,9 @@ func eachOf(t *testing.T, applies func(machine) bool, test func(t *testing.T, j 
 			t.Run(fmt.Sprintf("%d/%s", n, mode), func(t *testing.T) {
 				if mode != "pure" && b.library == "" {
 					compiler(t)
+				}
+				if j.slow && !slices.Contains(countingTests, strings.Split(t.Name(), "/")[0]) {
+					long.Skip(t, "counting is in few tests")
 				}
 				test(t, j)
 			})
@@ -130,6 +134,9 @@ func eachOf(t *testing.T, applies func(machine) bool, test func(t *testing.T, j 
 	}
 }
 
+// countingTests run also where Java counts with -short.
+var countingTests = []string{"TestJavaCounts", "TestJavaThreads", "TestJavaStackOverflowPlace"}
+
 type machine struct {
 	built
 	java    string
@@ -137,6 +144,7 @@ type machine struct {
 	pure    bool
 	adds    bool
 	counts  bool // events of short calls are counted, not timed
+	slow    bool // a call of the library takes long, so that Java counts
 	chunks  int
 	env     []string
 	library string // in place of the built one
@@ -145,9 +153,16 @@ type machine struct {
 	late    bool   // nothing is read before the program says read
 }
 
+// machine is one of a mode (see each).
+func (b built) machine(java string, release int, mode string) machine {
+	counts := mode == "counted" || mode == "bytecode"
+	return machine{built: b, java: java, release: release, pure: mode == "pure", slow: mode == "bytecode",
+		adds: mode == "added" || counts, counts: counts}
+}
+
 // flags are those of the launcher.
 func (j machine) flags() []string {
-	flags := append(JavaFlags(j.release, j.jar, !j.pure, true), "-XX:-UsePerfData") // what it says is compared
+	flags := append(JavaFlags(j.release, j.jar, !j.pure, !j.slow), "-XX:-UsePerfData") // what it says is compared
 	if j.closed {
 		flags = slices.DeleteFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--add-exports") })
 	}
@@ -820,10 +835,9 @@ func BenchmarkJava(b *testing.B) {
 	}
 	for _, java := range all {
 		n := release(b, java)
-		for _, mode := range []string{"native", "added", "counted", "pure"} {
+		for _, mode := range []string{"native", "added", "counted", "bytecode", "pure"} {
 			b.Run(fmt.Sprintf("%d/%s", n, mode), func(b *testing.B) {
-				j := machine{built: shared, java: java, release: n, pure: mode == "pure",
-					adds: mode == "added" || mode == "counted", counts: mode == "counted"}
+				j := shared.machine(java, n, mode)
 				least := map[string]float64{}
 				for range b.N {
 					args := []string{"-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Bench.empty", "-cp", j.programs, "Bench"}

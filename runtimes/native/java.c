@@ -59,15 +59,36 @@ typedef struct {
 static Known known[KNOWN], nobody;
 CG_TLS Known *mine;
 
+/* has reports whether the virtual machine was started with a flag. */
+static int has(const char *flag)
+{
+	char text[4096]; /* cg's flags come first */
+	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = 0;
+	for (const char *at = text; at < text + n; at += strlen(at) + 1)
+		if (!strcmp(at, flag))
+			return 1;
+	return 0;
+}
+
+/* Where a call of a native costs little (runtimes.JavaFlags), this library counts as fast as compiled Java does,
+ * and much faster than Java that is not compiled yet. */
+static int calls_quickly(void) { return has("-XX:+CriticalJNINatives") || has("-XX:+UseSystemMemoryBarrier"); }
+
+static int laid; /* Counts knows where it finds what */
+
 /* The virtual machine's own way to open a package to unnamed modules (OpenJDK, jvm.h). */
 extern void JVM_AddModuleExportsToAllUnnamed(Env, void *module, void *name) __attribute__((weak));
 
 /* lay(base, name, at): open a package to Counts, and say where it finds what. False
- * where it cannot, or nothing is counted. */
+ * where it cannot, or nothing is counted, or not in Java. */
 uint8_t NATIVE(Java_cg_00024_R_lay)(Env env, void *class, void *base, void *name, void *at)
 {
 	(void)class;
-	if (!cg_head->budget || !cg_sums || cg_words || !JVM_AddModuleExportsToAllUnnamed)
+	if (!cg_head->budget || !cg_sums || cg_words || !JVM_AddModuleExportsToAllUnnamed || calls_quickly())
 		return 0;
 	const int64_t places[] = {
 		(int64_t)(uintptr_t)known, (int64_t)(uintptr_t)&cg_head->epoch,
@@ -79,6 +100,7 @@ uint8_t NATIVE(Java_cg_00024_R_lay)(Env env, void *class, void *base, void *name
 	JVM_AddModuleExportsToAllUnnamed(env, base, name);
 	typedef void (*Set)(Env, void *array, int32_t start, int32_t length, const int64_t *from);
 	((Set)(*env)[SET_LONGS])(env, at, 0, sizeof places / sizeof places[0], places);
+	laid = 1;
 	return 1;
 }
 
@@ -126,26 +148,30 @@ static int has_room(int32_t n)
 	return 1;
 }
 
-/* quick records an event if that takes no time: 0, else 1 and nothing is done. */
-static inline int32_t quick(uint32_t kind, uint32_t site)
-{
-	return !cg_event_at_once(kind << 21 | (site & (CG_SITES - 1)));
-}
+/* asks is what enter gives of an event that is recorded: 2 where the thread is in a pause and has not told Counts its
+ * number, else 0. */
+static inline int32_t asks(uint32_t kind) { return kind == ENTER && laid && cg_mine.left && !mine ? 2 : 0; }
 
-/* The natives that may be critical give 0; 1 where event(kind, site) is to be called;
- * and enter gives 2 where the thread is in a pause and has not told its number. */
-#define TWICE(name, kind)                                                          \
-	int32_t NATIVE(JavaCritical_cg_00024_R_##name)(int32_t site)               \
-	{                                                                          \
-		if (quick(kind, (uint32_t)site))                                   \
-			return 1;                                                  \
-		return kind == ENTER && cg_mine.left && !mine ? 2 : 0;             \
-	}                                                                          \
-	int32_t NATIVE(Java_cg_00024_R_##name)(Env env, void *class, int32_t site) \
-	{                                                                          \
-		(void)env, (void)class;                                            \
-		event(kind, (uint32_t)site);                                       \
-		return kind == ENTER && cg_mine.left && !mine ? 2 : 0;             \
+/* The natives that may be critical give 1 where event(kind, site) is to be called, else what asks says. What counts
+ * an event by itself calls nothing, and so has no registers to save. */
+#define TWICE(name, kind)                                                                                   \
+	static int32_t __attribute__((noinline)) at_once_##name(int32_t site)                                 \
+	{                                                                                                   \
+		return cg_event_at_once(kind << 21 | ((uint32_t)site & (CG_SITES - 1))) ? asks(kind) : 1;   \
+	}                                                                                                   \
+	int32_t NATIVE(JavaCritical_cg_00024_R_##name)(int32_t site)                                        \
+	{                                                                                                   \
+		return !laid && cg_mine.left && cg_count_##name((uint32_t)site) ? 0 : at_once_##name(site);   \
+	}                                                                                                   \
+	static int32_t __attribute__((noinline)) any_##name(int32_t site)                                   \
+	{                                                                                                   \
+		event(kind, (uint32_t)site);                                                                \
+		return asks(kind);                                                                          \
+	}                                                                                                   \
+	int32_t NATIVE(Java_cg_00024_R_##name)(Env env, void *class, int32_t site)                          \
+	{                                                                                                   \
+		(void)env, (void)class;                                                                     \
+		return !laid && cg_mine.left && cg_count_##name((uint32_t)site) ? 0 : any_##name(site);     \
 	}
 
 TWICE(enter, ENTER)
@@ -211,7 +237,7 @@ static void link_natives(Env env, void *class)
 }
 
 /* What an event costs more than the library takes for it, in nanoseconds: the virtual machine's call of
- * a native, where it is timed, and what compiled Java counts slower than C, where it is not. Only
+ * a native, and what compiled Java counts slower than C. Only
  * code that is compiled could measure them; the first calls of a program are not. */
 enum { CALL_NANOS = 3, COUNT_NANOS = 1 };
 
@@ -231,7 +257,7 @@ static void calibrate(void)
 	if (cg_cost)
 		cg_cost += (uint32_t)(CALL_NANOS * sixteenths);
 	if (cg_counted_cost)
-		cg_counted_cost += (uint32_t)(COUNT_NANOS * sixteenths);
+		cg_counted_cost += (uint32_t)((calls_quickly() ? CALL_NANOS : COUNT_NANOS) * sixteenths);
 }
 
 /* open(path): map the channel at a path that ends with 0. 0, or an errno. */

@@ -113,6 +113,9 @@ func (st *Stacks) foldWindow(t *Thread, tally *checkpoint.Tally, w checkpoint.Wi
 			cost := y.checkpointTicks(p, t.cost)
 			p.Ticks -= cost
 			over += cost
+			if n := float64(cost) / max(1, float64(t.cost)); y.counting.warms && n > 0 {
+				st.known.warming.time(y.tree.places[p.Node].node, n, float64(p.Ticks), y.counting.cost, y.cost)
+			}
 			st.addPart(t, tally.Nodes, p)
 		}
 	}

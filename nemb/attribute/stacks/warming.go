@@ -4,7 +4,7 @@ import "cg/checkpoint"
 
 // A virtual machine compiles a program while it runs, and its checkpoints with it. What an event costs is measured
 // for compiled code. While a function is interpreted, its checkpoints may cost many times as much, and nothing tells
-// that from what the function itself used. So what counted intervals took more than in the part of the run in which
+// that from what the function itself used. So what intervals took more than in the part of the run in which
 // they took least may have been their checkpoints'. Nor is it known whether that part was of the first compiler, or of
 // the one for what is hot.
 
@@ -15,7 +15,7 @@ const (
 	// early is by how many times the cost of an event that is counted one costs more in code of the first compiler,
 	// which counts for the second: 30 ns (java -XX:TieredStopAtLevel=3, Java 17) for 4, 14 where it does not count.
 	early = 7
-	// meanOf is how many drawn intervals give a mean.
+	// meanOf is how many drawn or timed intervals give a mean.
 	meanOf = 256
 )
 
@@ -42,11 +42,28 @@ func (l *least) learn(n, ticks float64) {
 	l.n, l.ticks = 0, 0
 }
 
-// warmingPath is the intervals of a path that were counted: their number, their ticks, and what checkpoints may have
-// cost there besides.
+// warmingPath is the intervals of a path: the least mean of those that were drawn, and of those that were timed.
 type warmingPath struct {
-	least
-	counted, took, most, early float64
+	drawn, timed       least
+	counted, wereTimed intervals
+}
+
+// intervals are some of a path: their number, their ticks, and what checkpoints may have cost there besides.
+type intervals struct{ n, took, most, early float64 }
+
+// add takes intervals and what they took without what their events are measured to cost. An event costs so much that
+// is timed, and that is counted.
+func (i *intervals) add(n, ticks, timed, counted float64) {
+	i.n += n
+	i.took += ticks
+	i.most += n * interpreted * timed
+	i.early += n * early * counted
+}
+
+// warming is how many ticks may have been those of checkpoints that were not compiled, where an interval takes so many
+// in the end.
+func (i *intervals) warming(steady float64) float64 {
+	return max(0, min(i.took-max(0, i.n*steady-i.early), i.most))
 }
 
 func (w *warming) path(n int32) *warmingPath {
@@ -65,17 +82,19 @@ func (w *warming) draw(n int32, site checkpoint.SiteID, intervals, ticks float64
 		w.sites[site] = &least{}
 	}
 	w.sites[site].learn(intervals, ticks)
-	w.path(n).learn(intervals, ticks)
+	w.path(n).drawn.learn(intervals, ticks)
 }
 
-// count takes intervals that were counted, and what they took without what their events are measured to cost. An
-// event costs so much that is timed, and that is counted.
+// count takes intervals of a path that were counted.
 func (w *warming) count(n int32, intervals, ticks float64, timed, counted float64) {
+	w.path(n).counted.add(intervals, ticks, timed, counted)
+}
+
+// time takes intervals of a path that were timed.
+func (w *warming) time(n int32, intervals, ticks float64, timed, counted float64) {
 	p := w.path(n)
-	p.counted += intervals
-	p.took += ticks
-	p.most += intervals * interpreted * timed
-	p.early += intervals * early * counted
+	p.wereTimed.add(intervals, ticks, timed, counted)
+	p.timed.learn(intervals, ticks)
 }
 
 // Warming is how many ticks of each path may have been those of checkpoints that were not compiled. A path beyond its
@@ -85,11 +104,11 @@ func (st *Stacks) Warming() []float64 {
 	all := make([]float64, len(w.paths))
 	for n := range w.paths {
 		p := &w.paths[n]
-		steady := p.mean
-		if site := w.sites[st.Tree.Site(int32(n))]; !p.known && site != nil {
+		steady := p.drawn.mean
+		if site := w.sites[st.Tree.Site(int32(n))]; !p.drawn.known && site != nil {
 			steady = site.mean
 		}
-		all[n] = max(0, min(p.took-max(0, p.counted*steady-p.early), p.most))
+		all[n] = p.counted.warming(steady) + p.wereTimed.warming(p.timed.mean)
 	}
 	return all
 }

@@ -64,3 +64,26 @@ func TestWarmingBounds(t *testing.T) {
 		t.Errorf("%v", all)
 	}
 }
+
+// Calls that are timed cost more, too, until they are compiled: 300 ticks each in the first of ten windows.
+func TestWarmingOfTimedCalls(t *testing.T) {
+	st := New()
+	st.Begin(0)
+	nodes := []checkpoint.Node{{}, {}, {}, {Site: 1}}
+	for i := range checkpoint.Tick(10) {
+		each := uint64(1000 + 20)
+		if i == 0 {
+			each += 300
+		}
+		w := checkpoint.Window{Begin: 1 + i*10_000_000, Last: 1 + i*10_000_000 + checkpoint.Tick(5000*each), Top: 3}
+		w.Parts = []checkpoint.Part{{Node: 3, Calls: 5000, Ticks: 5000 * each}}
+		st.Fold(checkpoint.Run{
+			Thread: checkpoint.Thread{PID: 1, TID: 1}, First: i == 0, Start: 1, Cost: 20,
+			Tally: &checkpoint.Tally{Paths: 1, Nodes: nodes, Windows: []checkpoint.Window{w}, Events: 10000, Warms: true},
+		}, 1<<40, 1<<40)
+	}
+	st.Charge(1<<40, nobody)
+	if all, want := st.Warming(), 5000*300.; all[1] < 0.98*want || all[1] > 1.02*want {
+		t.Errorf("%.0f ticks may be of checkpoints, want %.0f", all[1], want)
+	}
+}
