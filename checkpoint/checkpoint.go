@@ -82,7 +82,14 @@ const (
 	Lambda      SiteKind = "lambda"
 	// Task is a span that no source line makes, such as the run of a test.
 	Task SiteKind = "task"
+	// These are parts of the code of a function, without a call of their own. Rest is what is in no block.
+	LinePlace  SiteKind = "line"
+	BlockPlace SiteKind = "block"
+	RestPlace  SiteKind = "rest"
 )
+
+// IsPlace reports whether a site of the kind is a part of a function's code, and has no calls.
+func (k SiteKind) IsPlace() bool { return k == LinePlace || k == BlockPlace || k == RestPlace }
 
 // Site is a place in the user's source where checkpoints stand.
 type Site struct {

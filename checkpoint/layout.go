@@ -112,6 +112,8 @@ const (
 	fileFunctions = 256
 	treesName     = 1
 
+	placeNode SiteID = 1 << 31 // in the site of a node
+
 	flagPaths = 128  // a tree of paths alone
 	flagWarms = 256  // of a program that is compiled as it runs
 	flagAdded = 512  // a chunk whose events are in a tree, too

@@ -30,9 +30,17 @@ const (
 // Node is a place in the calls of a thread: a call path, of Site called from
 // Parent.
 type Node struct {
-	Site   SiteID
+	Site   SiteID // and placeNode
 	Parent uint32
 	Born   Tick // of the event that made it
+}
+
+// Place is the site of a node that is a place in the code of its parent, such as a line; 0 for a call path.
+func (n Node) Place() SiteID {
+	if n.Site < placeNode {
+		return 0
+	}
+	return n.Site &^ placeNode
 }
 
 // Part is what a node adds to a window.

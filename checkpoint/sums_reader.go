@@ -125,7 +125,7 @@ func (p pathSource) read() (int, bool) {
 		site, parent := SiteID(node.site), node.parent
 		if i < FirstNode {
 			site, parent = 0, 0
-		} else if site == 0 || site >= SiteLimit || parent >= uint32(i) || parent == 2 {
+		} else if site&^placeNode == 0 || site&^placeNode >= SiteLimit || parent >= uint32(i) || parent == 2 {
 			return 0, false
 		}
 		nodes = append(nodes, Node{site, parent, Tick(node.born)})

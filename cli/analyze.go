@@ -57,6 +57,10 @@ func runAnalyze(c *cli.Context) error {
 	if err != nil {
 		return fail(statusUsage, "-g: %w", err)
 	}
+	if granularity.HasPlaces() {
+		return fail(statusUsage, "-g %s is for cg measure: lines and blocks are found as the program is loaded; use "+
+			"coarse or fine", granularity)
+	}
 	if !c.Bool("save-instrumented") && c.String("output-dir") != "" {
 		return fail(statusUsage, "--output-dir is where --save-instrumented writes: it was not given")
 	}

@@ -81,7 +81,7 @@ func titlesInOrder(flags []cli.Flag) (all []string) {
 
 // wordsOf is what the value of a flag can be, by its name, or by a command's and its name.
 var wordsOf = map[string]func() []string{
-	"granularity":  func() []string { return []string{"coarse", "fine"} },
+	"granularity":  func() []string { return []string{"coarse", "fine", "block", "line"} },
 	"precision":    func() []string { return []string{"low", "medium", "high"} },
 	"pty":          func() []string { return []string{"auto", "always", "never"} },
 	"shell":        func() []string { return []string{"sh", "none"} },

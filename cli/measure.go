@@ -43,6 +43,9 @@ func titles(can func(l *languages.Language) bool) string {
 	return strings.Join(names, ", ")
 }
 
+// hasPlaces reports whether lines and blocks of functions are told apart in a language.
+func hasPlaces(l *languages.Language) bool { return l.Places }
+
 // targetsByLanguage lists what each language takes for a target, in lines of at most 80
 // columns.
 func targetsByLanguage() string {
@@ -87,7 +90,8 @@ its report (a shell shows 128+n); 124 after --timeout; 125 cg failed; 126 TARGET
 interpreter cannot be run; 127 not found.`,
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "granularity", Aliases: []string{"g"}, Value: "coarse",
-				Usage: "`WHICH` sites: coarse (the program and its entry point) or fine (every function)"},
+				Usage: "`WHICH` sites: coarse (the program and its entry point), fine (every function), and for " +
+					titles(hasPlaces) + " block (also each loop and branch) or line"},
 			&cli.IntFlag{Name: "repeat", Value: 1,
 				Usage: "run the program `N` times and show what each function used on average, with its spread. Its " +
 					"standard input is then empty (--stdin FILE)"},
@@ -198,6 +202,10 @@ func programOf(c *cli.Context) (p program, err error) {
 	}
 	if p.options, err = measureOptions(c); err != nil {
 		return p, err
+	}
+	if p.granularity.HasPlaces() && !hasPlaces(p.language) {
+		return p, fail(statusUsage, "-g %s is for %s: use -g fine for a %s program", p.granularity, titles(hasPlaces),
+			p.language.Title)
 	}
 	if p.instrumented && !p.language.RunsAlone() {
 		return p, fail(statusUsage, "--instrumented: no %s program has checkpoints of its own", p.language.Title)
@@ -481,6 +489,12 @@ func measureOptions(c *cli.Context) (o options, err error) {
 	}
 	if o.overhead, err = overhead(c.String("overhead")); err != nil {
 		return o, fail(statusUsage, "--overhead: %w", err)
+	}
+	if o.granularity.HasPlaces() {
+		if o.overhead > 0 && given(c, "overhead") {
+			return o, fail(statusUsage, "--overhead: with -g %s each event is timed: leave it out", o.granularity)
+		}
+		o.overhead = 0
 	}
 	o.instrument = instrument.Options{Granularity: o.granularity, Include: c.StringSlice("include"),
 		Exclude: c.StringSlice("exclude")}

@@ -25,16 +25,22 @@ const (
 	Coarse Granularity = "coarse"
 	// Fine: every function, method, constructor, lambda and module body.
 	Fine Granularity = "fine"
+	// Blocks: these, and each loop and branch in them; Lines: each line.
+	Blocks Granularity = "block"
+	Lines  Granularity = "line"
 )
+
+// HasPlaces reports whether the code of functions is told apart.
+func (g Granularity) HasPlaces() bool { return g == Blocks || g == Lines }
 
 // ParseGranularity reads the value of -g.
 func ParseGranularity(s string) (Granularity, error) {
 	switch g := Granularity(s); g {
-	case Coarse, Fine:
+	case Coarse, Fine, Blocks, Lines:
 		return g, nil
 	}
-	return "", fmt.Errorf(
-		"granularity %q is not known: use coarse (the program and its entry point) or fine (every function)", s)
+	return "", fmt.Errorf("granularity %q is not known: use coarse (the program and its entry point), fine (every "+
+		"function), block (also loops and branches) or line", s)
 }
 
 // Role is what a checkpoint does at its place.

@@ -276,7 +276,7 @@ func (s *Server) rewritten(file string, source []byte, o Options) (RewrittenFile
 
 // weave answers the request in which the program compiles a source that cg wants. cg answers
 // "go LF", and is sent "length LF" and the compiled code. Its answer then, or at once without a
-// Weaver, is one of
+// Weaver and where places are wanted, is one of
 //
 //	woven base length length sites places code   numbers base+1 ... are the file's; lengths of sites and places
 //	ok plan                                      only the runtime can weave the source
@@ -293,7 +293,7 @@ func (s *Server) weave(c io.Writer, r *bufio.Reader, body string) {
 		return
 	}
 	s.beginWaiting(file)
-	if s.Weaver == nil {
+	if s.Weaver == nil || s.Options.Granularity.HasPlaces() {
 		c.Write(s.planAnswer(module, source))
 		return
 	}

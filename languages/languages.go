@@ -194,6 +194,8 @@ type Capabilities struct {
 	// Runtime is for a language whose implementation or checkpoints run native
 	// code in the program.
 	Runtime *Runtime
+	// Places says that the runtime tells lines and blocks of functions apart.
+	Places bool
 	// WhyNothing says why a program has no checkpoints where nothing else tells, "" where its modules are not
 	// the program's own, as a rule.
 	WhyNothing string

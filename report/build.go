@@ -85,6 +85,7 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 	r.idlePower(e)
 	r.gpus(e)
 	calls := r.functions(e, sites)
+	r.places(result.Places, result.Costs, sites)
 	r.unresolved()
 	r.sites(sites, calls)
 	r.LongCalls = r.longCalls(result.Spans)
@@ -246,7 +247,7 @@ func functionOf(c attribute.Cost, s checkpoint.Site, e energies, sites []checkpo
 func (r *Run) sites(sites []checkpoint.Site, calls map[checkpoint.SiteID]uint64) {
 	r.Sites = []Site{}
 	for _, s := range sites {
-		if s.Kind == checkpoint.Task || s.ID == 0 { // a number that nothing has
+		if s.Kind == checkpoint.Task || s.Kind.IsPlace() || s.ID == 0 { // a number that nothing has
 			continue
 		}
 		r.Sites = append(r.Sites, Site{

@@ -151,6 +151,7 @@ func (r *Run) Finish(f Facts) {
 	r.kernels(o.Kernels, o.Counters, sites)
 	r.gpuMetrics(o.Counters)
 	r.identify(f.Source)
+	r.quote(f.Source)
 	r.sampled(o.Series)
 	r.Program(f.Program, o, r.started, now)
 	r.Tests(o.Attributed, sites, f.Begun, f.Spans)
@@ -377,8 +378,12 @@ func (r *Run) warnOfRuntime(f Facts) {
 		r.Warn("checkpoints-off", "a process ran without checkpoints: "+*f.Off)
 	}
 	if f.Pure != nil {
-		r.Warn("pure-runtime",
-			"checkpoints are written by the interpreter itself, which takes longer than the native library: "+*f.Pure)
+		places := ""
+		if r.Meta.Granularity == "line" || r.Meta.Granularity == "block" {
+			places = "; functions there have no " + r.Meta.Granularity + "s"
+		}
+		r.Warn("pure-runtime", "checkpoints are written by the interpreter itself, which takes longer than the native "+
+			"library: "+*f.Pure+places)
 	}
 }
 

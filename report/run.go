@@ -289,6 +289,8 @@ type Function struct {
 	SharePercent          *float64          `json:"share_percent"` // of the program's energy
 	Verdict               Verdict           `json:"verdict,omitempty"`
 	Domains               map[string]Joules `json:"domains"`
+	// Places are the lines or blocks of its code, in the order of lines; the last is the rest.
+	Places []Place `json:"places,omitempty"`
 }
 
 // CallsEnergy is what a call of a function used, with what it called. Single

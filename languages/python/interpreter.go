@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+
+	"cg/languages"
 )
 
 // newestMinor is the newest Python 3 that cg is tested with. Beyond it
@@ -55,4 +57,20 @@ func (p *interpreter) untested() string {
 		return fmt.Sprintf("Python %s is newer than 3.%d, the newest that cg is tested with", p.Version, newestMinor)
 	}
 	return ""
+}
+
+// places is how the parts of functions are told apart, "" for not at all. Only the native library does so.
+func (p *interpreter) places(s languages.Setup) (string, error) {
+	g := s.Options.Granularity
+	switch {
+	case !g.HasPlaces():
+		return "", nil
+	case p.Implementation != "cpython" || p.FreeThreaded:
+		return "", languages.Refuse(126, "-g %s needs CPython with its global lock, and %s is none: use -g fine", g,
+			p.Path)
+	case s.Native.Path == "":
+		return "", languages.Refuse(126, "-g %s needs cg's native library in the interpreter, and there is none "+
+			"(%s): use -g fine", g, s.Native.Reason)
+	}
+	return string(g), nil
 }

@@ -32,6 +32,7 @@ func init() {
 			},
 			Runtime:  &languages.Runtime{Library: "python.c"},
 			Packages: packages,
+			Places:   true,
 			Outline:  outline,
 			Weave:    weave,
 			SaveFile: &languages.SaveFile{

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"cg/checkpoint"
+	"cg/instrument"
 	"cg/long"
 )
 
@@ -203,9 +204,9 @@ func (f *fixture) place(t testing.TB, dir string) {
 // TestCases runs every fixture as it is and with checkpoints: woven
 // anew, from the cache, and once without the native module.
 func TestCases(t *testing.T) {
-	modes := []string{"cold", "warm", "added", "pure"}
+	modes := []string{"cold", "warm", "added", "pure", "line", "block"}
 	if long.Without(t, "each program again, from the cache") {
-		modes = []string{"cold", "added", "pure"}
+		modes = []string{"cold", "added", "pure", "line"}
 	}
 	for _, f := range append(fixtures(t), encodings()...) {
 		t.Run(f.name, func(t *testing.T) {
@@ -230,7 +231,8 @@ func (f *fixture) compare(t *testing.T, python string, modes []string) {
 			continue
 		}
 		without := mode == "pure" || purely(python)
-		if without && f.notPure || mode == "added" && (without || python != byDefault(t)) {
+		places := mode == "line" || mode == "block"
+		if places && without || without && f.notPure || mode == "added" && (without || python != byDefault(t)) {
 			continue
 		}
 		f.place(t, dir)
@@ -243,6 +245,9 @@ func (f *fixture) compare(t *testing.T, python string, modes []string) {
 		}
 		if mode == "added" {
 			options = append(options, adding)
+		}
+		if places {
+			options = append(options, placing(instrument.Granularity(mode)))
 		}
 		got := measured(t, dir, python, f.args, options...)
 		ok := t.Run(mode, func(t *testing.T) {

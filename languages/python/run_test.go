@@ -217,6 +217,13 @@ func pure(s *languages.Setup, _ *instrument.Server, _ *int) {
 	s.Native = languages.Native{Reason: "tested without"}
 }
 
+// placing tells lines or blocks apart.
+func placing(g instrument.Granularity) option {
+	return func(s *languages.Setup, server *instrument.Server, _ *int) {
+		s.PlanKey, s.Options.Granularity, server.Options.Granularity = string(g), g, g
+	}
+}
+
 // compiled is the native library; without a C compiler the test is skipped.
 func compiled(t testing.TB, scratch string) languages.Native {
 	t.Helper()
@@ -368,6 +375,9 @@ func (r *ran) foldTally(y *checkpoint.Tally) {
 	for _, w := range y.Windows {
 		for _, p := range w.Parts {
 			n := y.Nodes[p.Node]
+			if n.Place() != 0 { // which has no calls
+				continue
+			}
 			if n.Parent == checkpoint.SideNode {
 				p.Calls = 0
 			}

@@ -223,6 +223,7 @@ func (a *Attributor) closeCalls(w windows.Window, known []*stacks.Thread) {
 	threads := make([]calls.Thread, len(known))
 	for i, t := range known {
 		use := w.Threads[i]
+		a.stacks.BookPlaces(t, w.PerTick, use.CPU*(1-use.Runtime))
 		threads[i] = calls.Thread{ID: t.ID, CPU: use.CPU * (1 - use.Runtime), Open: t.Open(), Ended: t.Ended()}
 		if w.PerTick > 0 { // else they are of the next window
 			threads[i].Long = t.TakeLong()

@@ -145,6 +145,13 @@ type Path struct {
 	Domains []nemb.Energy
 }
 
+// Place is what a part of the code of a function used, such as a line. Site is 0 for what lies outside of its places.
+type Place struct {
+	Function, Site checkpoint.SiteID
+	Count          uint64 // how often a call came there
+	Time, CPU      time.Duration
+}
+
 // A Result has each call path that with all that it called used smallPath of the program's
 // energy, up to MaxPaths in all, and the others up to FewPaths. smallPath is a pixel of a
 // picture that is enlarged a thousand times.
@@ -158,6 +165,7 @@ const (
 type Result struct {
 	Paths   []Path   // what the self energies of Costs and Total.Uninstrumented are made of
 	Costs   []Cost   // by falling self energy
+	Places  []Place  // by function and site
 	Domains []Ledger // per domain
 	Total   Ledger   // over the domains that are InTotal
 	Stats   Stats

@@ -26,6 +26,7 @@ enum { CG_CLOCK_CYCLES = 1, CG_CLOCK_MONOTONIC = 2 };
 enum { CG_FREE = 0, CG_OWNED = 1, CG_FULL = 2 };
 enum { CG_FIRST = 1, CG_RESYNC = 2, CG_FORKED = 4, CG_WARMS = 256, CG_ADDED = 512, CG_OTHERS = 1024 };
 enum { CG_ENTER, CG_EXIT, CG_SUSPEND, CG_RESUME, CG_UNWIND, CG_CLOSE }; /* kinds of events */
+#define CG_PLACE 6u /* of events that are no words: the innermost call goes to a place in its code */
 #define CG_FORK_WORD ((uint64_t)7 << 21) /* kind 7, site 0 */
 
 typedef struct {
@@ -83,6 +84,7 @@ _Static_assert(sizeof(cg_chunk) == 64, "the chunk header is one cache line");
 #define CG_TIME_BINS 176u
 #define CG_WHOLE 64u /* what a call adds to a bin that stands for itself */
 #define CG_THREAD_NAME 60u /* bytes of a thread's name */
+#define CG_PLACE_NODE (1u << 31) /* in the site of a node that is a place of the call above it */
 #define CG_MOST_NODES (1u << 20) /* of a tree, whatever the file has room for */
 
 enum { CG_ROOT, CG_SIDE, CG_UNUSED, CG_BEGIN }; /* the nodes that each tree has; the first of the others */

@@ -193,4 +193,26 @@ static uint64_t __attribute__((noinline)) cg_find(uint32_t parent, uint32_t site
 	return path;
 }
 
+/* cg_call_of is the node of the call of which a node is a place, or the node itself. */
+static inline uint32_t cg_call_of(uint32_t node)
+{
+	const cg_node *n = &cg_mine.nodes[node];
+	return n->site & CG_PLACE_NODE ? n->parent : node;
+}
+
+/* cg_find_place is the node of a place of a call; that of the call where there is none left. */
+static uint32_t cg_find_place(uint32_t call, uint32_t place)
+{
+	cg_adder *t = &cg_mine;
+	uint64_t key = cg_path_key(call, place), path = *cg_path_at(key);
+	if (path)
+		return path & CG_NODE;
+	uint32_t n = cg_has_slot() && t->count < t->most / 8 * 7 ? cg_new_node(call, place | CG_PLACE_NODE) : 0;
+	if (!n)
+		return call;
+	*cg_path_at(key) = key | n;
+	t->used++;
+	return n;
+}
+
 #endif

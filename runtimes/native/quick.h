@@ -147,6 +147,27 @@ static inline int __attribute__((always_inline)) cg_time_exit(uint64_t now, uint
 	return 1;
 }
 
+/* cg_time_place adds up to the moment at which the innermost call goes to a place in its code, where there are no
+ * pauses. */
+static inline int __attribute__((always_inline)) cg_time_place(uint64_t now, uint32_t place)
+{
+	cg_adder *t = &cg_mine;
+	if (!cg_is_quick(now))
+		return 0;
+	cg_frame *f = t->frame;
+	uint32_t top = (uint32_t)f->path;
+	uint64_t key = cg_path_key(cg_call_of(top), place);
+	uint64_t node = t->paths[cg_path_slot(key, t->last_path)] ^ key;
+	if (__builtin_expect(node > CG_NODE, 0))
+		return 0;
+	CG_RELOAD;
+	cg_add_time(now, top);
+	t->nodes[node].calls++;
+	f->path = f->path >> 32 << 32 | node;
+	atomic_store_explicit(&t->tree->place, now << 24 | node, memory_order_release);
+	return 1;
+}
+
 /* cg_add_counted counts or times an event of a pause. */
 static int __attribute__((noinline)) cg_add_counted(uint32_t event)
 {
@@ -178,7 +199,10 @@ static inline int __attribute__((always_inline)) cg_add_quickly(uint32_t event)
 	if (cg_mine.left)
 		return (enters ? cg_count_enter(site) : exits && cg_count_exit(site)) || cg_add_counted(event);
 	uint64_t now = cg_cycles();
-	return (enters ? cg_time_enter(now, site) : exits && cg_time_exit(now, site)) || cg_add_timed(now, event);
+	return (enters ? cg_time_enter(now, site)
+		: exits ? cg_time_exit(now, site)
+			: event >> 21 == CG_PLACE && cg_time_place(now, site)) ||
+	       cg_add_timed(now, event);
 }
 
 #endif

@@ -67,7 +67,7 @@ static void __attribute__((noinline)) cg_note_long(const cg_frame *f)
 	cg_long *l = &t->tree->long_calls[i % CG_LONGS];
 	l->enter = f->enter;
 	l->exit = t->last;
-	l->node = (uint32_t)f->path;
+	l->node = cg_call_of((uint32_t)f->path);
 	atomic_store_explicit(&t->tree->longs, i + 1, memory_order_release);
 }
 
@@ -186,7 +186,7 @@ static void __attribute__((noinline)) cg_add_other(uint32_t event)
 		return;
 	case CG_SUSPEND:
 		if (cg_unwind(site)) {
-			cg_note_away(cg_top(), CG_OUT);
+			cg_note_away(cg_call_of(cg_top()), CG_OUT);
 			t->frame--;
 		} else
 			cg_note_beside(site, CG_OUT);
@@ -202,6 +202,19 @@ static void __attribute__((noinline)) cg_add_other(uint32_t event)
 		if (!(t->tree->head.flags & CG_RESYNC))
 			cg_note_beside(site, CG_BACK);
 	}
+}
+
+/* cg_go takes the innermost call to a place in its code. */
+static void cg_go(uint32_t place)
+{
+	cg_adder *t = &cg_mine;
+	cg_frame *f = t->frame;
+	if (t->deep || f == t->frames)
+		return;
+	uint32_t call = cg_call_of((uint32_t)f->path), n = cg_find_place(call, place);
+	f->path = f->path >> 32 << 32 | n;
+	if (n != call)
+		t->nodes[n].calls++;
 }
 
 /* cg_next_window ends the open window: a sample was taken. The time since the
@@ -241,6 +254,8 @@ static void __attribute__((noinline)) cg_move(uint32_t event)
 		cg_enter(event);
 	else if (event == ((uint32_t)CG_EXIT << 21 | cg_site()) && !t->deep)
 		cg_pop();
+	else if (event >> 21 == CG_PLACE)
+		cg_go(event & (CG_SITES - 1));
 	else
 		cg_add_other(event);
 	atomic_store_explicit(&t->tree->place, t->last << 24 | cg_top(), memory_order_release);

@@ -145,7 +145,7 @@ static void __attribute__((noinline)) cg_event_elsewhere(uint32_t bits)
 		cg_between_events(1, 0);
 		return;
 	}
-	int writes = cg_words && (cg_next < cg_end || cg_has_room());
+	int writes = cg_words && bits >> 21 != CG_PLACE && (cg_next < cg_end || cg_has_room());
 	uint64_t now = cg_tick();
 	if (cg_sums && (int64_t)(now - t->last) < 0)
 		now = t->last;
@@ -160,7 +160,7 @@ static void __attribute__((noinline)) cg_event_elsewhere(uint32_t bits)
  * clock is read without a call; else 0, and nothing is done. */
 static int __attribute__((noinline)) cg_event_written(uint32_t bits)
 {
-	if (cg_next >= cg_end || cg_monotonic_clock)
+	if (cg_next >= cg_end || cg_monotonic_clock || bits >> 21 == CG_PLACE)
 		return 0;
 	cg_event_elsewhere(bits);
 	return 1;

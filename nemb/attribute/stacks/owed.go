@@ -45,7 +45,9 @@ func (y *adding) between(nodes []checkpoint.Node, windows []checkpoint.Window) {
 			g.n += float64(p.Others) - float64(p.Counted)
 			if p.Calls > 0 && p.Node >= checkpoint.FirstNode {
 				g.n += float64(p.Calls)
-				y.gaps.of(nodes[p.Node].Parent).n += float64(p.Calls)
+				if nodes[p.Node].Place() == 0 { // the end of a time at a place is the begin of one at another
+					y.gaps.of(nodes[p.Node].Parent).n += float64(p.Calls)
+				}
 			}
 		}
 	}

@@ -57,7 +57,8 @@ type Stacks struct {
 	sums        sumTrees
 	known       knowledge
 	times       map[checkpoint.SiteID]*siteTimes
-	seen        []seenNode // by looks, of threads that have ended
+	places      map[PlaceOf]*PlaceTime // nil without places
+	seen        []seenNode             // by looks, of threads that have ended
 	blur        map[checkpoint.SiteID]float64
 }
 
@@ -130,7 +131,7 @@ func (st *Stacks) Charge(at checkpoint.Tick, killed func(checkpoint.Thread) bool
 		}
 		if !t.ended && !t.gone && t.last != 0 && t.last < at {
 			st.endStretch(t, at)
-			t.pass(at)
+			st.pass(t, at)
 		}
 		t.pending = st.combine(t.pending)
 	}

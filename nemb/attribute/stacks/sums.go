@@ -19,9 +19,10 @@ type sumTrees struct {
 
 // place is where a node of a program's tree lies.
 type place struct {
-	node  int32 // of Stacks.Tree
-	depth int   // calls, those below MaxDepth included
-	deep  bool  // below MaxDepth: node is the caller's
+	node  int32             // of Stacks.Tree
+	depth int               // calls, those below MaxDepth included
+	deep  bool              // below MaxDepth: node is the caller's
+	place checkpoint.SiteID // at which the call is, 0 for none
 }
 
 // sumTree is what is known of a tree of paths.
@@ -105,7 +106,7 @@ func (st *Stacks) foldWindow(t *Thread, tally *checkpoint.Tally, w checkpoint.Wi
 		}
 		y.begin, y.since = w.Begin, 0
 	}
-	t.pass(w.Begin)
+	st.pass(t, w.Begin)
 	over, idle := uint64(0), int64(w.Last-t.last)-int64(w.Counted)
 	for _, p := range w.Parts {
 		if int(p.Node) < len(y.tree.places) {
@@ -140,8 +141,9 @@ func (st *Stacks) foldWindow(t *Thread, tally *checkpoint.Tally, w checkpoint.Wi
 	t.last = max(t.last, w.Last)
 	t.nowhere = w.Top == checkpoint.NoNode
 	top := paths.Root
+	t.at = 0
 	if !t.nowhere {
-		top = y.tree.places[w.Top].node
+		top, t.at = y.tree.places[w.Top].node, y.tree.places[w.Top].place
 	}
 	t.top = paths.Call{Since: paths.Never, Node: top}
 	y.stay(st.Tree, top, w)
@@ -233,7 +235,7 @@ func (y *adding) stay(tree *paths.Tree, top int32, w checkpoint.Window) {
 		top = tree.Parent(top)
 	}
 	for _, p := range w.Parts {
-		if p.Calls == 0 || int(p.Node) >= len(y.tree.places) {
+		if p.Calls == 0 || int(p.Node) >= len(y.tree.places) || y.tree.places[p.Node].place != 0 {
 			continue
 		}
 		n := y.tree.places[p.Node].node
@@ -293,7 +295,11 @@ func (st *Stacks) find(y *sumTree, nodes []checkpoint.Node) {
 			return
 		}
 		above := y.places[n.Parent]
-		p := place{above.node, above.depth + 1, st.MaxDepth > 0 && above.depth >= st.MaxDepth}
+		if n.Place() != 0 {
+			y.places = append(y.places, st.placeOf(above, n))
+			continue
+		}
+		p := place{node: above.node, depth: above.depth + 1, deep: st.MaxDepth > 0 && above.depth >= st.MaxDepth}
 		if n.Parent != checkpoint.SideNode && !p.deep {
 			p.node = st.path(above.node, n.Site, n.Born)
 		}
@@ -307,6 +313,14 @@ func (st *Stacks) addPart(t *Thread, nodes []checkpoint.Node, p checkpoint.Part)
 	st.others[at.node] += p.Others
 	if p.Ticks > 0 {
 		t.pending = append(t.pending, paths.Part{Node: at.node, Ticks: p.Ticks})
+		st.spend(t, at.node, at.place, p.Ticks)
+	}
+	if n.Place() != 0 {
+		st.others[at.node] += int64(p.Calls)
+		if at.place != 0 {
+			st.arrive(at.node, at.place, p.Calls)
+		}
+		return
 	}
 	if t.adding.strands {
 		st.parked[at.node] += p.Away

@@ -44,6 +44,7 @@ func writeRun(w io.Writer, r *report.Run, o format.Options) error {
 	}
 	p.headline(r)
 	p.functions(r)
+	p.places(r)
 	p.kernels(r)
 	p.ranges(r)
 	p.gpuMetrics(r)
@@ -230,6 +231,36 @@ func (p *printer) functions(r *report.Run) {
 		doubt,
 		{"where", 120, func(f report.Function) string { return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line) }},
 	})
+}
+
+// places shows the lines or blocks of functions, the dearest first.
+func (p *printer) places(r *report.Run) {
+	all := r.DearestPlaces()
+	if len(all) == 0 {
+		return
+	}
+	mark, what := r.Mark(), "line"
+	if r.Meta.Granularity == "block" {
+		what = "block"
+	}
+	where := func(l report.PlaceIn) string {
+		text := l.Text
+		if l.Kind == "rest" {
+			text = "(rest of " + l.Function.Name + ")"
+		}
+		return fmt.Sprintf("%s:%d %s", filepath.Base(l.Function.File), l.Line, text)
+	}
+	table(p, what, all, where, []column[report.PlaceIn]{
+		{"count", 60, func(l report.PlaceIn) string {
+			if l.Kind == "rest" {
+				return ""
+			}
+			return figures.Count(l.Count)
+		}},
+		{"self", 0, func(l report.PlaceIn) string { return mark + figures.Energy(l.SelfEnergyJ) }},
+		{"time", 0, func(l report.PlaceIn) string { return figures.Seconds(l.SelfTimeS) }},
+	})
+	p.note(dim, what+"s", "the energy of a function is divided among its "+what+"s by time")
 }
 
 // samplingDoubt is by how much a function's energy may be off as its stack samples are few.

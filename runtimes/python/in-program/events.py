@@ -5,6 +5,7 @@ string constants, MARK and "KIND:SITE" and a letter of TYPES. The native module
 
 MARK = "\0cg-checkpoint:"
 ENTER, EXIT, SUSPEND, RESUME, UNWIND, CLOSE = range(6)  # kinds
+PLACE = 6  # the innermost call goes to a place in its code
 OWN = (1 << 21) - 1  # the site of cg's own work inside the program
 
 # How a checkpoint looks at its frame, which can be suspended, by the letter

@@ -21,6 +21,7 @@ class Run:
     program = ""   # packages that are the program wherever they lie, as ":one:two:"
     ahead = ""     # "ask": cg may weave files ahead of the program; "work": this process does it
     foreign = ""   # weave other files, too, whose paths begin so: "/one:/two"
+    places = ""    # "line" or "block" where parts of the code of functions are told apart
     nested = False  # this is not the first interpreter of the process
 
     def read(self, path):

@@ -16,9 +16,11 @@ Nothing raises in them, and what they are placed next to keeps its position.
 import sys
 
 from .caught_warnings import CaughtWarnings
-from .events import ENTER, EXIT, MARK, RESUME, SUSPEND, UNWIND
+from .events import ENTER, EXIT, MARK, PLACE, RESUME, SUSPEND, UNWIND
 from .marks import FAR, NOWHERE
 from .polish import polish
+from .recorder import recorder
+from .run import run
 from .syntax import ast
 
 ONLY_AST = 0x400  # PyCF_ONLY_AST
@@ -57,21 +59,24 @@ def weave(source, plan):
         elif f[0] == "P":
             points[f[1], int(f[2]), int(f[3])] = int(f[4])
     with CaughtWarnings() as caught:
-        code = attempt(source, points)
+        code, places = attempt(source, points, sites)
     quiet = source.mute or not caught.heard
     if not quiet:
         compile(source.content, source.path, "exec", 0, True)  # once more, to be heard
-    return "\n".join(sites + left), polish(code), quiet
+    return "\n".join(sites + places + left), polish(code), quiet
 
 
-def attempt(source, points):
+def attempt(source, points, sites):
+    """(code, lines of the places' sites)"""
     content, path, parse = source.content, source.path, source.parse
     for _ in range(100):
         tree = parse(source.text) if parse else compile(content, path, "exec", ONLY_AST, True)
         # Only what the interpreter has parsed itself stands where it says.
-        Weaver(tree, points, [] if parse else sorted({line for _, line, _ in points})).apply()
+        weaver = Weaver(tree, points, [] if parse else sorted({line for _, line, _ in points}))
+        weaver.find_places(sites)
+        weaver.apply()
         try:
-            return compile(tree, path, "exec", 0, True)
+            return compile(tree, path, "exec", 0, True), weaver.place_sites
         except (SyntaxError, RecursionError) as e:
             if not parse:
                 compile(content, path, "exec", 0, True)  # the program's own fault?
@@ -199,6 +204,14 @@ class Weaver:
         self.pausing = {site for (role, _, _), site in points.items() if role == "pause"}
         self.asynchronous = {points.get(("body", n.lineno, n.col_offset)) for n, _, _ in self.nodes
                              if type(n) is ast.AsyncFunctionDef}
+        self.first = tree.body[0] if tree.body else None
+        self.place_sites = []
+        self.placed = {}  # yield or await -> the place in which it stands
+
+    def find_places(self, sites):
+        if run.places and recorder.native:
+            from .places import Places
+            Places(self, sites, run.places == "line").put()
 
     def mark(self, kind, site, how="p", up=0):
         # A site whose frames can be suspended has checkpoints that look, in
@@ -248,7 +261,7 @@ class Weaver:
                 if site is not None:
                     first, n = node.generators[0], up.get(node, 0)
                     first.iter = self.passing(self.mark(SUSPEND, site, "p", n), first.iter, first.iter)
-                    self.replace(parent, field, node, self.passing(self.mark(RESUME, site, "p", n), node, node))
+                    self.replace(parent, field, node, self.back(node, site, n))
             elif kind is ast.AsyncFor or kind is ast.AsyncWith:
                 site = self.at("pause", node)
                 if site is not None:
@@ -266,15 +279,16 @@ class Weaver:
             while n < len(body) and isinstance(body[n], ast.ImportFrom) and body[n].module == "__future__":
                 n += 1
             self.tree.body = self.wrapped(body, site, n)
-            if n == 0 and body and NOWHERE and sys.version_info < (3, 11):
+            first = self.first
+            if n == 0 and first and NOWHERE and sys.version_info < (3, 11):
                 # The first line of a module's code is that of its first instruction.
                 enter = self.tree.body[0]
                 for node in enter, enter.value, enter.value.operand:
-                    put(node, body[0])
-            elif n == 0 and body and sys.version_info >= (3, 14):
+                    put(node, first)
+            elif n == 0 and first and sys.version_info >= (3, 14):
                 # The code of the module's annotations (PEP 649) begins on the
                 # line of its first statement, and needs one.
-                put(self.tree.body[0], body[0])
+                put(self.tree.body[0], first)
 
     def at(self, role, node):
         return self.points.get((role, node.lineno, node.col_offset))
@@ -300,7 +314,14 @@ class Weaver:
             node.value.kind = None
         how = "w" if not isinstance(node, ast.Yield) else "y" if site in self.asynchronous else "p"
         node.value = self.passing(self.mark(SUSPEND, site, how, up), node.value, node.value)
-        self.replace(parent, field, node, self.passing(self.mark(RESUME, site, "p", up), node, node))
+        self.replace(parent, field, node, self.back(node, site, up))
+
+    def back(self, node, site, up):
+        """An expression behind which the frame is back, where it was."""
+        new = self.passing(self.mark(RESUME, site, "p", up), node, node)
+        if node in self.placed:
+            new = self.passing(self.mark(PLACE, self.placed[node]), new, node)
+        return new
 
     def replace(self, parent, field, node, new):
         value = getattr(parent, field)

@@ -1,0 +1,174 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"cg/checkpoint"
+	"cg/nemb"
+	"cg/nemb/attribute"
+)
+
+// Place is a part of the code of a function: a line, a block (a loop, or an arm of a branch), or the rest, which is in
+// no other place. The places of a function have all of its self time and self energy. The energy is divided among
+// them by processor time, or by time where none is known: what each draws is not told apart.
+type Place struct {
+	Kind        string  `json:"kind"` // line, block or rest
+	Line        int     `json:"line"`
+	EndLine     int     `json:"end_line"`
+	Count       uint64  `json:"count"` // how often a call came there; 0 of the rest
+	SelfTimeS   float64 `json:"self_time_s"`
+	CPUTimeS    float64 `json:"cpu_time_s"`
+	SelfEnergyJ *Joules `json:"self_energy_j"`
+	// Text is the line as the source has it, without its indentation, at most mostQuoted bytes; none where the source
+	// cannot be read or has changed since.
+	Text string `json:"text,omitempty"`
+}
+
+// mostQuoted is how much of a line is quoted, in bytes.
+const mostQuoted = 160
+
+// quote gives the places of functions the text of their lines.
+func (r *Run) quote(read func(file string) ([]byte, time.Time, error)) {
+	files := map[string][]string{}
+	for i := range r.Functions {
+		f := &r.Functions[i]
+		if read == nil || len(f.Places) == 0 {
+			continue
+		}
+		lines, seen := files[f.File]
+		if !seen {
+			if text, modified, err := read(f.File); err == nil && len(text) <= MostSource &&
+				!modified.After(r.started) {
+				lines = strings.Split(string(text), "\n")
+			}
+			files[f.File] = lines
+		}
+		for k := range f.Places {
+			if p := &f.Places[k]; p.Kind != string(checkpoint.RestPlace) && p.Line >= 1 && p.Line <= len(lines) {
+				line := strings.TrimSpace(lines[p.Line-1])
+				p.Text = strings.ToValidUTF8(line[:min(len(line), mostQuoted)], "")
+			}
+		}
+	}
+}
+
+// PlaceIn is a place with the function that it is in.
+type PlaceIn struct {
+	Place
+	Function *Function
+}
+
+// DearestPlaces lists the places of all functions, the dearest first: by energy, else by time. What took no time is
+// left out.
+func (r *Run) DearestPlaces() (all []PlaceIn) {
+	for i := range r.Functions {
+		for _, p := range r.Functions[i].Places {
+			if p.SelfTimeS > 0 {
+				all = append(all, PlaceIn{p, &r.Functions[i]})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(x, y PlaceIn) int {
+		return cmp.Or(cmp.Compare(y.energy(), x.energy()), cmp.Compare(y.SelfTimeS, x.SelfTimeS))
+	})
+	return all
+}
+
+func (p Place) energy() Joules {
+	if p.SelfEnergyJ == nil {
+		return 0
+	}
+	return *p.SelfEnergyJ
+}
+
+// places gives the functions their places. sites are in the order of their ids.
+func (r *Run) places(all []attribute.Place, costs []attribute.Cost, sites []checkpoint.Site) {
+	of := map[checkpoint.SiteID][]attribute.Place{}
+	for _, p := range all {
+		of[p.Function] = append(of[p.Function], p)
+	}
+	if len(of) == 0 {
+		return
+	}
+	k := 0 // functions are those of costs that have a site, in the same order
+	for _, c := range costs {
+		s, there := siteOf(sites, c.Site)
+		if !there || s.Kind == checkpoint.Task {
+			continue
+		}
+		if places := of[c.Site]; len(places) > 1 || len(places) == 1 && places[0].Site != 0 {
+			r.Functions[k].divide(s, places, c, sites)
+		}
+		k++
+	}
+}
+
+// divide divides what a function used itself among its places.
+func (f *Function) divide(function checkpoint.Site, places []attribute.Place, c attribute.Cost,
+	sites []checkpoint.Site) {
+	rest := Place{Kind: string(checkpoint.RestPlace), Line: function.Line, EndLine: function.EndLine}
+	line := func(p attribute.Place) int {
+		s, _ := siteOf(sites, p.Site)
+		return s.Line
+	}
+	slices.SortStableFunc(places, func(x, y attribute.Place) int { return cmp.Compare(line(x), line(y)) })
+	var wall, cpu []float64
+	var restWall, restCPU float64
+	for _, p := range places {
+		s, there := siteOf(sites, p.Site)
+		if !there || s.Kind == checkpoint.RestPlace {
+			restWall += nanoseconds(p.Time)
+			restCPU += nanoseconds(p.CPU)
+			continue
+		}
+		f.Places = append(f.Places, Place{Kind: string(s.Kind), Line: s.Line, EndLine: s.EndLine, Count: p.Count})
+		wall, cpu = append(wall, nanoseconds(p.Time)), append(cpu, nanoseconds(p.CPU))
+	}
+	f.Places = append(f.Places, rest)
+	wall, cpu = append(wall, restWall), append(cpu, restCPU)
+	byEnergy := cpu
+	if sum(cpu) <= 0 {
+		byEnergy = wall
+	}
+	times, processor := parts(nanoseconds(c.SelfTime), wall), parts(nanoseconds(c.CPUTime), cpu)
+	energies := parts(float64(c.Self.Energy), byEnergy)
+	for i := range f.Places {
+		p := &f.Places[i]
+		p.SelfTimeS, p.CPUTimeS = times[i]*1e-9, processor[i]*1e-9
+		if f.SelfEnergyJ != nil {
+			p.SelfEnergyJ = joules(nemb.Energy(energies[i]))
+		}
+	}
+}
+
+func nanoseconds(d time.Duration) float64 { return float64(d) }
+
+func sum(all []float64) (s float64) {
+	for _, x := range all {
+		s += x
+	}
+	return s
+}
+
+// parts divides a whole number in proportion to weights, into whole numbers whose sum it is. Without weights the last
+// has it all.
+func parts(whole float64, weights []float64) []float64 {
+	out := make([]float64, len(weights))
+	all, before, given := sum(weights), 0.0, 0.0
+	for i, w := range weights {
+		before += w
+		until := whole
+		if i+1 < len(weights) {
+			until = 0
+			if all > 0 {
+				until = float64(int64(whole * before / all))
+			}
+		}
+		out[i] = until - given
+		given = until
+	}
+	return out
+}

@@ -1,0 +1,150 @@
+"""Tells the places of functions apart: each line, or each block, which is a loop or an arm of a branch; what is in no
+block is a place of its own, the rest. It takes a weave.Weaver before that changes its tree, and puts checkpoints
+between statements: an event PLACE where the code goes to another place. A place is a site without calls.
+
+A place lasts until the next event of its call. So there is one at the end of a loop's body, behind which the head of
+the loop runs, and one behind a block. A function without checkpoints has no places.
+"""
+from .events import PLACE
+from .syntax import ast
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+TRIES = tuple(getattr(ast, n) for n in ("Try", "TryStar") if hasattr(ast, n))
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
+WITHS = (ast.With, ast.AsyncWith)
+MATCH = getattr(ast, "Match", ())
+PAUSES = (ast.Yield, ast.YieldFrom, ast.Await, ast.ListComp, ast.SetComp, ast.DictComp)
+JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+SILENT = TRIES + (ast.Pass, ast.Break, ast.Global, ast.Nonlocal)  # no code before what they contain
+
+
+class Here:
+    """Where a list of statements stands: the function's site and name, the place of its block, that of the loop
+    around it, and that to which the code goes at the end of the list; None for none."""
+
+    def __init__(self, site, name, place=None, loop=None, back=None):
+        self.site, self.name, self.place, self.loop, self.back = site, name, place, loop, back
+
+    def within(self, place=None, loop=None, back=None):
+        return Here(self.site, self.name, place or self.place, loop or self.loop, back)
+
+
+class Places:
+    def __init__(self, weaver, sites, lines):
+        self.weaver, self.lines = weaver, lines
+        self.functions = [line.split("\t") for line in sites]
+        self.known = {}  # (function, kind, position) -> site
+        self.todo = []   # lists of statements, each with where it stands and the place in which it begins
+
+    def put(self):
+        body = self.weaver.tree.body
+        self.function(body, self.weaver.points.get(("module", 1, 0)))
+        while self.todo:
+            body, here, at = self.todo.pop()
+            body[:] = self.separated(body, here, at)
+
+    def function(self, body, site):
+        here, rest = Here(site, ""), None
+        if site:
+            _, _, line, column, end, here.name = self.functions[site - 1]
+            if not self.lines:
+                rest = here.place = self.site(here, "rest", int(line), int(column), int(end))
+        self.later(body, here, rest)
+
+    def site(self, here, kind, line, column, end):
+        """The site of a place, a new one where it has none. Statements on one line are one place."""
+        key = here.site, kind, line, 0 if self.lines else column
+        found = self.known.get(key)
+        if found is None:
+            found = self.known[key] = len(self.functions) + len(self.known) + 1
+            self.weaver.place_sites.append("S\t%s\t%d\t%d\t%d\t%s" % (kind, line, column, end, here.name))
+        return found
+
+    def block(self, here, node, last):
+        return self.site(here, "block", node.lineno, node.col_offset, last.end_lineno or last.lineno)
+
+    def later(self, body, here, at):
+        if body:
+            self.todo.append((body, here, at))
+
+    def separated(self, body, here, at):
+        """The statements of a list that begins in a place, with the events between them."""
+        out = []
+        for s in body:
+            place = self.place(s, here) if here.site else None
+            if place and place != at:
+                out.append(self.weaver.event(PLACE, place, s))
+                at = place
+            out.append(s)
+            if place and here.site in self.weaver.pausing:
+                self.note_pauses(s, place)
+            if self.inside(s, here, place, at):
+                at = None
+        if here.back and here.back != at and not isinstance(body[-1], JUMPS):
+            out.append(self.weaver.event(PLACE, here.back, body[-1]))
+        return out
+
+    def place(self, s, here):
+        """The place of a statement, None where it has no code of its own."""
+        if isinstance(s, SILENT) or isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) \
+                or getattr(s, "module", None) == "__future__":
+            return None
+        if isinstance(s, ast.Continue):
+            return here.loop
+        if self.lines:
+            blocks = [name for name in ("body", "cases") if hasattr(s, name)]
+            return self.site(here, "line", s.lineno, s.col_offset, s.lineno if blocks else s.end_lineno or s.lineno)
+        return self.block(here, s, s) if isinstance(s, LOOPS) else here.place
+
+    def inside(self, s, here, place, at):
+        """Goes on in the lists of a statement, at the begin of which the code is in a place. Whether it has some that
+        run in this call."""
+        if isinstance(s, FUNCTIONS):
+            self.function(s.body, self.weaver.points.get(("body", s.lineno, s.col_offset)))
+            return False
+        if isinstance(s, ast.ClassDef):
+            self.later(s.body, Here(here.site, here.name, here.place), at)
+        elif isinstance(s, ast.If):
+            self.arm(s.body, here, s, place)
+            self.arm(s.orelse, here, s.orelse[0] if s.orelse else s, place)
+        elif isinstance(s, LOOPS):
+            forever = isinstance(s, ast.While) and isinstance(s.test, ast.Constant)
+            back = None if forever and self.lines else place
+            self.later(s.body, here.within(None if self.lines else place, place, back), place)
+            self.arm(s.orelse, here, s.orelse[0] if s.orelse else s, None)
+        elif isinstance(s, WITHS):
+            self.later(s.body, here.within(back=place if self.lines else None), place)
+        elif isinstance(s, TRIES):
+            self.later(s.body, here.within(), at)
+            for h in s.handlers:
+                self.arm(h.body, here, h, None)
+            self.later(s.orelse, here.within(), None)
+            self.later(s.finalbody, here.within(), None)
+        elif isinstance(s, MATCH):
+            for case in s.cases:
+                self.arm(case.body, here, case.pattern, place)
+        else:
+            return False
+        return True
+
+    def arm(self, body, here, head, at):
+        """Goes on in an arm of a branch."""
+        if not body:
+            return
+        if self.lines or not here.site or isinstance(head, ast.If) and body[0] is head and len(body) == 1:
+            self.later(body, here.within(), at)
+        else:
+            self.later(body, here.within(self.block(here, head, body[-1])), None)
+
+    def note_pauses(self, s, place):
+        """Notes for what suspends the frame in a statement to which place it comes back."""
+        todo = [s]
+        while todo:
+            node = todo.pop()
+            if isinstance(node, PAUSES):
+                self.weaver.placed[node] = place
+            for name in node._fields:
+                value = getattr(node, name, None)
+                for v in value if isinstance(value, list) else (value,):
+                    if isinstance(v, ast.AST) and not isinstance(v, (ast.stmt, ast.Lambda, ast.ExceptHandler)):
+                        todo.append(v)
