@@ -256,7 +256,9 @@ func (s *Sampler) tell() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stats.Processes = make([]ProcessStats, 0, len(s.processes))
+	s.stats.Torn = s.machine.lost()
 	for _, p := range s.processes {
+		s.stats.Torn += p.torn()
 		told := p.told()
 		s.machine.tell(&told)
 		s.stats.Processes = append(s.stats.Processes, told)

@@ -52,7 +52,7 @@ func (s *Sampler) lookMachine(now checkpoint.Instant, at checkpoint.Tick) {
 		return
 	}
 	m.reader.Thin = max(1, int(s.interval/s.config.Interval))
-	looks := m.reader.Read()
+	looks := m.reader.Read(now)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	tick := func(t checkpoint.Instant) checkpoint.Tick {

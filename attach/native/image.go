@@ -151,14 +151,18 @@ func (i *image) readSymbols(e *elf.File) {
 		}
 	}
 	all, _ := e.Symbols()
-	dynamic, _ := e.DynamicSymbols()
-	for _, s := range append(all, dynamic...) {
+	if len(all) == 0 { // it was stripped
+		all, _ = e.DynamicSymbols()
+	}
+	for _, s := range all {
 		if t := elf.ST_TYPE(s.Info); t != elf.STT_FUNC && t != elf.STT_GNU_IFUNC || s.Section == elf.SHN_UNDEF {
 			continue
 		}
 		i.functions = append(i.functions, function{start: s.Value, end: s.Value + s.Size, name: s.Name})
 	}
-	slices.SortStableFunc(i.functions, func(a, b function) int { return cmp.Compare(a.start, b.start) })
+	slices.SortFunc(i.functions, func(a, b function) int { // free before __libc_free
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.name, a.name))
+	})
 	i.functions = slices.CompactFunc(i.functions, func(a, b function) bool { return a.start == b.start })
 	for n := range i.functions { // of assembly, which may have no size
 		f := &i.functions[n]

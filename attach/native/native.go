@@ -8,9 +8,11 @@
 package native
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"cg/attach/perf"
@@ -37,6 +39,12 @@ type Reader struct {
 	// Thin is of how many samples one is a look: 1 for all.
 	Thin   int
 	passed int
+
+	mu         sync.Mutex // of what follows, and of perf
+	queue      []perf.Record
+	bytes      int // of the queue's stacks
+	full       int // samples for which the queue had no room
+	stop, done chan struct{}
 }
 
 // The most that is kept or followed.
@@ -52,7 +60,8 @@ func Open(threads []int, interval time.Duration, number func(checkpoint.Site) ch
 		return nil, err
 	}
 	r := newReader(number)
-	r.perf = p
+	r.perf, r.stop, r.done = p, make(chan struct{}), make(chan struct{})
+	go r.pump()
 	return r, nil
 }
 
@@ -62,7 +71,66 @@ func newReader(number func(checkpoint.Site) checkpoint.SiteID) *Reader {
 }
 
 // Close ends the sampling.
-func (r *Reader) Close() { r.perf.Close() }
+func (r *Reader) Close() {
+	close(r.stop)
+	<-r.done
+	r.perf.Close()
+}
+
+// The kernel's records are fetched each pumpEvery, as its rings are small and the symbols of a file
+// may take long to read; mostQueued is how many bytes of stacks wait at most.
+const (
+	pumpEvery  = 5 * time.Millisecond
+	mostQueued = 128 << 20
+)
+
+// pump fetches records until the end.
+func (r *Reader) pump() {
+	defer close(r.done)
+	ticks := time.NewTicker(pumpEvery)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-r.stop:
+			return
+		case <-ticks.C:
+			r.fetch()
+		}
+	}
+}
+
+// fetch puts the kernel's records into the queue.
+func (r *Reader) fetch() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.perf.Read(func(record *perf.Record) {
+		if r.bytes+len(record.Stack) > mostQueued {
+			r.full++
+			return
+		}
+		kept := *record
+		kept.Stack = slices.Clone(record.Stack)
+		r.bytes += len(kept.Stack)
+		r.queue = append(r.queue, kept)
+	})
+}
+
+// fetched takes the records up to a moment out of the queue, in the order of time.
+func (r *Reader) fetched(until checkpoint.Instant) (records []perf.Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	slices.SortStableFunc(r.queue, func(a, b perf.Record) int { return cmp.Compare(a.At, b.At) })
+	n := 0
+	for n < len(r.queue) && r.queue[n].At <= until {
+		r.bytes -= len(r.queue[n].Stack)
+		n++
+	}
+	records = slices.Clone(r.queue[:n])
+	r.queue = slices.Delete(r.queue, 0, n)
+	r.Lost += r.full
+	r.full = 0
+	return records
+}
 
 // Name says what is read.
 func (r *Reader) Name() string {
@@ -72,11 +140,14 @@ func (r *Reader) Name() string {
 	return "machine code"
 }
 
-// Read gives the looks since the last Read in the order of time.
-func (r *Reader) Read() []Look {
+// Read gives the looks since the last Read and up to a moment, in the order of time.
+func (r *Reader) Read(until checkpoint.Instant) []Look {
 	r.looks = r.looks[:0]
-	r.perf.Read(r.take)
-	slices.SortStableFunc(r.looks, func(a, b Look) int { return int(a.At - b.At) })
+	r.fetch()
+	records := r.fetched(until)
+	for i := range records {
+		r.take(&records[i])
+	}
 	return r.looks
 }
 
