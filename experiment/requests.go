@@ -26,8 +26,8 @@ func hear(command *launcher.Cmd) (requests measure.Requests, done func()) {
 		return nil, func() {}
 	}
 	env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return kv == name })
-	base := os.TempDir()
-	if len(base) > socketLength-len("/cg-run-0123456789/requests\x00") {
+	base, err := filepath.Abs(os.TempDir()) // the program may change its folder
+	if err != nil || len(base) > socketLength-len("/cg-run-0123456789/requests\x00") {
 		base = "/tmp"
 	}
 	folder, err := scratch.NewFolder(base)
