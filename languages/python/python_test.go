@@ -29,6 +29,7 @@ const casesDir = "../../testdata/programs/python/cases"
 //	# not saved: why       the rendered text is not run
 //	# not alike: why       the rendered text tells other events
 //	# closed late: why     the rendered text tells its events before the last ones
+//	# not by line: why     differs with -g line and -g block
 //	# not pure: why        differs without the native module
 //	# loses: why           without the native module, events may be lost (and counted)
 //	# skipped: why         a file of it may run without checkpoints
@@ -44,6 +45,7 @@ type fixture struct {
 	notAlike   bool
 	closedLate bool
 	notPure    bool
+	notByLine  bool
 	loses      bool
 	skipped    bool
 }
@@ -104,6 +106,8 @@ func (f *fixture) read() {
 			f.notAlike = true
 		case key == "closed late":
 			f.closedLate = true
+		case key == "not by line":
+			f.notByLine = true
 		case key == "not pure":
 			f.notPure = true
 		case key == "loses":
@@ -232,7 +236,7 @@ func (f *fixture) compare(t *testing.T, python string, modes []string) {
 		}
 		without := mode == "pure" || purely(python)
 		places := mode == "line" || mode == "block"
-		if places && without || without && f.notPure || mode == "added" && (without || python != byDefault(t)) {
+		if places && (without || f.notByLine) || without && f.notPure || mode == "added" && (without || python != byDefault(t)) {
 			continue
 		}
 		f.place(t, dir)

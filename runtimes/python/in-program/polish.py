@@ -64,7 +64,7 @@ def polish(code):
         if found:
             start, const, pop = found
             if marks.get(const) == ENTER and code.co_name != "<lambda>":
-                lines = nowhere(lines, start, pop + 1)
+                lines = nowhere(lines, start, end_of_events(ops, pop + 1, marks))
             break
     entries = read_exceptions(table)
     patched = bytearray(ops)
@@ -87,6 +87,15 @@ def polish(code):
         room = code.co_stacksize + 1
     return code.replace(co_consts=consts, co_code=bytes(patched), co_linetable=lines,
                         co_exceptiontable=write_exceptions(entries), co_stacksize=room)
+
+
+def end_of_events(ops, u, marks):
+    """The unit behind the events that follow each other from a unit on: behind the enter is that of a place."""
+    for k in range(u + 1, min(u + 5, len(ops) // 2)):  # behind a constant with its prefixes
+        found = recorded(ops, k)
+        if found and found[0] == u and found[1] in marks:
+            return end_of_events(ops, found[2] + 1, marks)
+    return u
 
 
 def raised_again(ops, marks):
@@ -143,7 +152,10 @@ def nowhere(table, start, end):
         n = (table[i] & 7) + 1
         if at + n > start:
             before = max(start - at, 0)
-            if at + n > end or before == 0 and moves(table[i:k]):
+            if before == 0 and moves(table[i:k]):
+                break
+            # What follows in the same place has none either: the program's own code has other columns.
+            if at + n > end and table[i] >> 3 & 15 == 13:
                 return table
             if before:
                 out.append(table[i] & ~7 | before - 1)

@@ -1,5 +1,6 @@
 # needs 3.11
 # not saved: its lines move
+# not by line: tables of lines tell some lines again where a block begins
 # not pure: checkpoints in Python are traced like any Python
 # not alike: how many calls of threading are traced depends on who waits for whom
 # A tool like coverage finds the same lines to run, and the same jumps between

@@ -1,5 +1,6 @@
 # needs 3.11
 # not saved: its module is made of text
+# not by line: as without the native library
 # not pure: what makes the objects of a syntax tree leaves some of its own behind
 # Garbage is collected when the program has made enough objects, and not because cg makes
 # some while it adds checkpoints to a module.
