@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"slices"
 	"time"
 	"unsafe"
@@ -84,7 +85,7 @@ func (g *gpu) processes() ([]process, error) {
 	}
 	n = min(n+8, mostProcesses) // some may have come since
 	room, size := int(n), l.size()
-	text := make([]byte, (room+1)*size)
+	text := make([]byte, (2*room+1)*size) // a version that is not known yet may write more
 	for i := range text {
 		text[i] = unwritten
 	}
@@ -117,17 +118,19 @@ type occupants struct {
 	busy   float64            // the part of the time in which the GPU was, then; NaN where it did not tell
 	// local tells whether a number of a process is one of this PID namespace.
 	local func(pid int) bool
+	// seesAll is set where cg may see what other users draw (/proc/PID/fdinfo).
+	seesAll bool
 }
 
 // deviceFile is a file that a process with a context of AMD's driver has open.
-var deviceFile = pattern.Later(`^/dev/(kfd|dri/(card|renderD)[0-9]+)$`)
+var deviceFile = pattern.Later(`/(kfd|dri/(card|renderD)[0-9]+)$`)
 
 func newOccupants(g *gpu) occupants {
 	local := func(int) bool { return true }
 	if account.Nested() {
 		local = func(pid int) bool { return account.Holds("/proc", pid, deviceFile()) }
 	}
-	return occupants{of: g, local: local}
+	return occupants{of: g, local: local, seesAll: os.Geteuid() == 0}
 }
 
 func (w *occupants) end() error { return w.asking.End("amdsmi: "+w.of.id, func() error { return nil }) }
@@ -192,7 +195,7 @@ func (w *occupants) number(pid uint32) int {
 // uses divides the time since the answer before. What the graphics engine did is told by process. Of what ROCm's queues
 // ran the GPU tells only how busy it is, and on how many compute units each process was when it was asked: for the time
 // between, the mean of both answers is taken, and a process's share lies between the two that it had. One process alone
-// had all of it.
+// had all of it, unless another user's may be there that cg does not see.
 func (w *occupants) uses(o *nemb.Occupancy, now map[uint32]process, active float64) {
 	o.KnowsUses = true
 	span := o.To - o.From
@@ -223,7 +226,10 @@ func (w *occupants) uses(o *nemb.Occupancy, now map[uint32]process, active float
 	switch rest := max(0, active-drawn); {
 	case rest == 0:
 	case len(pids) == 1:
-		uses[0].Part, uses[0].Lo, uses[0].Hi = active, active, active
+		uses[0].Part, uses[0].Hi = active, active
+		if w.seesAll {
+			uses[0].Lo = active
+		}
 	case units[0]+units[1] > 0:
 		for i, pid := range pids {
 			lo, hi := sharesOf(float64(w.before[pid].units), float64(now[pid].units), units)

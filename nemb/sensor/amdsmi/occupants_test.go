@@ -114,7 +114,7 @@ func TestUses(t *testing.T) {
 		{"no activity is told", map[uint32]process{1: {units: 1}, 2: {}}, map[uint32]process{1: {units: 1}, 2: {}}, none,
 			[]nemb.Use{{PID: 1, Part: 1, Lo: 1, Hi: 1}}, ""},
 	} {
-		w := occupants{before: test.before, local: func(int) bool { return true }}
+		w := occupants{before: test.before, local: func(int) bool { return true }, seesAll: true}
 		o := nemb.Occupancy{From: second, To: 2 * second}
 		w.uses(&o, test.now, test.active)
 		close := len(o.Uses) == len(test.want)
@@ -125,6 +125,16 @@ func TestUses(t *testing.T) {
 		if !close || o.Refused != test.refused || o.KnowsUses == (test.refused != "") {
 			t.Errorf("%s: %+v, want %+v", test.name, o, test.want)
 		}
+	}
+}
+
+// Where other users' processes are not seen, what one process seems to have alone may be theirs.
+func TestUsesOfOthersUnseen(t *testing.T) {
+	w := occupants{local: func(int) bool { return true }}
+	o := nemb.Occupancy{From: 1e9, To: 2e9}
+	w.uses(&o, map[uint32]process{1: {busy: 2e8}}, 0.6)
+	if u := o.Uses[0]; u.Part != 0.6 || u.Lo != 0.2 || u.Hi != 0.6 {
+		t.Errorf("%+v", u)
 	}
 }
 
