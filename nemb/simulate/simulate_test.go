@@ -40,12 +40,17 @@ func TestCounter(t *testing.T) {
 	}
 }
 
-// A process that is killed leaves its tree mounted, and the next one that mounts takes it away.
+// A process that is killed leaves its tree mounted, and the next one that mounts takes it away. A program that it
+// started holds nothing of the tree: it looks for its own descriptors of FUSE before the process is killed.
 func TestKilledLeavesNoMount(t *testing.T) {
 	machine := Machine{Zones: []Zone{{Dir: "intel-rapl:0", Name: "package-0", Counter: Counter{Power: Constant(1)}}}}
 	if dir := os.Getenv("CG_TEST_KILLED_MOUNT"); dir != "" {
 		if _, err := Mount(dir, machine); err != nil {
 			t.Fatal(err)
+		}
+		look := `! ls -l /proc/self/fd | grep -q /dev/fuse`
+		if out, err := exec.Command("sh", "-c", look).CombinedOutput(); err != nil {
+			t.Fatalf("a program has the descriptor of FUSE: %v %s", err, out)
 		}
 		if err := unix.Kill(os.Getpid(), unix.SIGKILL); err != nil {
 			t.Fatal(err)

@@ -77,12 +77,15 @@ func Mount(dir string, machine Machine) (*Tree, error) {
 	sweep()
 	t := &Tree{Epoch: time.Now(), dir: dir, zones: map[string]*energyFile{}}
 	never := time.Duration(0)
+	syscall.ForkLock.RLock() // no program is started that has the descriptor before keepFromPrograms
 	t.server, err = fs.Mount(dir, &treeRoot{tree: t, machine: machine}, &fs.Options{
 		EntryTimeout: &never,
 		AttrTimeout:  &never,
 		MountOptions: fuse.MountOptions{FsName: fmt.Sprint(fsName, " ", os.Getpid()), Name: fsName,
 			DirectMountStrict: true, DisableXAttrs: true},
 	})
+	keepFromPrograms()
+	syscall.ForkLock.RUnlock()
 	switch {
 	case errors.Is(err, syscall.EPERM):
 		return nil, fmt.Errorf("%w: mount %s: %w", ErrNoFUSE, dir, err)
@@ -90,6 +93,20 @@ func Mount(dir string, machine Machine) (*Tree, error) {
 		return nil, fmt.Errorf("simulate: mount %s: %w", dir, err)
 	}
 	return t, nil
+}
+
+// keepFromPrograms sets close-on-exec on the descriptors of FUSE, which go-fuse opens without. A program that has one
+// keeps the tree of a killed test alive, with nobody who answers: whoever reads it then, the program itself, too, hangs
+// and cannot be killed.
+func keepFromPrograms() {
+	files, _ := os.ReadDir("/proc/self/fd")
+	for _, f := range files {
+		if target, err := os.Readlink("/proc/self/fd/" + f.Name()); err == nil && target == "/dev/fuse" {
+			if fd, err := strconv.Atoi(f.Name()); err == nil {
+				unix.CloseOnExec(fd)
+			}
+		}
+	}
 }
 
 // fsName is the name of the file system in /proc/self/mountinfo. The process that
