@@ -176,10 +176,11 @@ func (i *image) readSymbols(e *elf.File) {
 // displacement of 32 bits (Intel SDM vol. 2, CALL). Both are as linked.
 func (i *image) calls(back, to uint64) bool {
 	const length = 5
-	if back < i.textAt+length || back-i.textAt > uint64(len(i.text)) {
+	n := back - i.textAt
+	if back < i.textAt || n < length || n > uint64(len(i.text)) {
 		return false
 	}
-	code := i.text[back-i.textAt-length:]
+	code := i.text[n-length:]
 	return code[0] == 0xe8 && back+uint64(int32(binary.LittleEndian.Uint32(code[1:]))) == to
 }
 
@@ -252,6 +253,18 @@ func (i *image) site(fs *files, m *perf.Mapping, at uint64) checkpoint.SiteID {
 	return f.site
 }
 
+// longestName is the most bytes of a name as a power of two: a mangled name of some hundred bytes may
+// stand for gigabytes, and one of megabytes nests as deep.
+const longestName = 12
+
+// demangled is a name as the source has it, cut where it is too long.
+func demangled(name string) string {
+	if len(name) >= 1<<longestName {
+		return strings.ToValidUTF8(name[:1<<longestName-1], "")
+	}
+	return demangle.Filter(name, demangle.NoParams, demangle.LLVMStyle, demangle.MaxLength(longestName))
+}
+
 // describe is what is known of a function.
 func (i *image) describe(f *function) (s checkpoint.Site) {
 	defer func() { _ = recover() }() // of tables that debug/gosym and debug/dwarf have no answer to
@@ -262,7 +275,7 @@ func (i *image) describe(f *function) (s checkpoint.Site) {
 			return s
 		}
 	}
-	if s.Func = demangle.Filter(f.name, demangle.NoParams, demangle.LLVMStyle); s.Func != f.name {
+	if s.Func = demangled(f.name); s.Func != f.name {
 		if s.Language = "cpp"; strings.HasPrefix(f.name, "_R") {
 			s.Language = "rust"
 		}

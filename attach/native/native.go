@@ -14,6 +14,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unsafe"
 
 	"cg/attach/perf"
 	"cg/attach/unwind"
@@ -42,8 +43,8 @@ type Reader struct {
 
 	mu         sync.Mutex // of what follows, and of perf
 	queue      []perf.Record
-	bytes      int // of the queue's stacks
-	full       int // samples for which the queue had no room
+	bytes      int // of the queue
+	full       int // records for which the queue had no room
 	stop, done chan struct{}
 }
 
@@ -78,7 +79,7 @@ func (r *Reader) Close() {
 }
 
 // The kernel's records are fetched each pumpEvery, as its rings are small and the symbols of a file
-// may take long to read; mostQueued is how many bytes of stacks wait at most.
+// may take long to read; mostQueued is how many bytes of them wait at most.
 const (
 	pumpEvery  = 5 * time.Millisecond
 	mostQueued = 128 << 20
@@ -104,15 +105,20 @@ func (r *Reader) fetch() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.perf.Read(func(record *perf.Record) {
-		if r.bytes+len(record.Stack) > mostQueued {
+		if r.bytes+queued(record) > mostQueued {
 			r.full++
 			return
 		}
 		kept := *record
 		kept.Stack = slices.Clone(record.Stack)
-		r.bytes += len(kept.Stack)
+		r.bytes += queued(&kept)
 		r.queue = append(r.queue, kept)
 	})
+}
+
+// queued is how many bytes a record takes in the queue.
+func queued(r *perf.Record) int {
+	return int(unsafe.Sizeof(*r)) + len(r.Stack) + len(r.Mapping.Name)
 }
 
 // fetched takes the records up to a moment out of the queue, in the order of time.
@@ -122,7 +128,7 @@ func (r *Reader) fetched(until checkpoint.Instant) (records []perf.Record) {
 	slices.SortStableFunc(r.queue, func(a, b perf.Record) int { return cmp.Compare(a.At, b.At) })
 	n := 0
 	for n < len(r.queue) && r.queue[n].At <= until {
-		r.bytes -= len(r.queue[n].Stack)
+		r.bytes -= queued(&r.queue[n])
 		n++
 	}
 	records = slices.Clone(r.queue[:n])
@@ -197,13 +203,23 @@ func (r *Reader) sample(record *perf.Record) {
 		return
 	}
 	thread := checkpoint.Thread{PID: record.PID, TID: record.TID}
-	path := r.path(s, record)
+	path := r.guardedPath(s, record)
 	if before := r.paths[thread]; slices.Equal(before, path) {
 		path = before
 	} else {
 		r.paths[thread] = path
 	}
 	r.looks = append(r.looks, Look{Thread: thread, At: record.At, Path: path})
+}
+
+// guardedPath is the functions of a sample, none where a file holds what cg has no answer to.
+func (r *Reader) guardedPath(s *space, record *perf.Record) (path []checkpoint.SiteID) {
+	defer func() {
+		if recover() != nil {
+			path = nil
+		}
+	}()
+	return r.path(s, record)
 }
 
 // path is the functions of a sample.
