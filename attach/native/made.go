@@ -1,14 +1,17 @@
 package native
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,7 +24,8 @@ import (
 // (tools/perf/Documentation/jit-interface.txt).
 type made struct {
 	functions []madeFunction // by address
-	read      int64          // bytes of the map
+	file      os.FileInfo    // the map, nil for none so far
+	read      int64          // bytes of it
 	asked     checkpoint.Instant
 }
 
@@ -30,20 +34,19 @@ type madeFunction struct {
 	name       string
 }
 
-// mapEvery is how often the map is looked at, mostMap more than it has.
+// mapEvery is how often a map is looked at, mostMap how many bytes of it are read.
 const (
 	mapEvery = 250 * time.Millisecond
 	mostMap  = 64 << 20
 )
 
-// find is the function at an address.
+// find is the function at an address. What the map has got since comes first: memory is used again.
 func (m *made) find(s *space, at uint64, now checkpoint.Instant) (checkpoint.Site, bool) {
-	f := m.at(at)
-	if f == nil && (m.asked == 0 || now-m.asked > checkpoint.Instant(mapEvery)) {
+	if m.asked == 0 || now-m.asked > checkpoint.Instant(mapEvery) {
 		m.asked = now
 		m.load(s.pid)
-		f = m.at(at)
 	}
+	f := m.at(at)
 	if f == nil {
 		return checkpoint.Site{}, false
 	}
@@ -65,7 +68,8 @@ func (m *made) at(at uint64) *madeFunction {
 
 // load reads what the map of a process has got.
 func (m *made) load(pid uint32) {
-	name := fmt.Sprintf("/proc/%d/root/tmp/perf-%d.map", pid, innerOf(pid))
+	inner, owner := identity(pid)
+	name := fmt.Sprintf("/proc/%d/root/tmp/perf-%d.map", pid, inner)
 	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return
@@ -73,22 +77,31 @@ func (m *made) load(pid uint32) {
 	f := os.NewFile(uintptr(fd), name)
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
+	if err != nil || !info.Mode().IsRegular() || info.Sys().(*syscall.Stat_t).Uid != owner {
 		return
 	}
-	if info.Size() < m.read { // it was written anew
+	if time.Since(info.ModTime()) > age(pid)+time.Second { // it is of one that had the number before
+		return
+	}
+	if m.file == nil || !os.SameFile(m.file, info) || info.Size() < m.read { // it was written anew
 		m.functions, m.read = nil, 0
 	}
-	b, err := io.ReadAll(io.NewSectionReader(f, m.read, mostMap))
+	m.file = info
+	room := mostMap - m.read
+	b, err := io.ReadAll(io.NewSectionReader(f, m.read, room))
 	if err == nil {
 		m.add(string(b))
 	}
+	if int64(len(b)) == room {
+		m.read = mostMap
+	}
 }
 
-// add adds the whole lines of a text. What is later stands in place of what was there.
+// add adds the whole lines of a text, in place of the functions that were there.
 func (m *made) add(text string) {
 	text = text[:strings.LastIndexByte(text, '\n')+1]
 	m.read += int64(len(text))
+	var added []madeFunction
 	for line := range strings.Lines(text) {
 		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 3)
 		if len(fields) < 3 {
@@ -99,11 +112,24 @@ func (m *made) add(text string) {
 		if err != nil || failed != nil || size == 0 || start+size < start {
 			continue
 		}
-		m.functions = append(m.functions, madeFunction{start: start, end: start + size, name: fields[2]})
+		added = append(added, madeFunction{start: start, end: start + size, name: fields[2]})
 	}
-	slices.Reverse(m.functions)
-	slices.SortStableFunc(m.functions, func(a, b madeFunction) int { return cmp.Compare(a.start, b.start) })
-	m.functions = slices.CompactFunc(m.functions, func(a, b madeFunction) bool { return a.start == b.start })
+	if len(added) == 0 {
+		return
+	}
+	slices.Reverse(added) // of two at one address the later
+	slices.SortStableFunc(added, func(a, b madeFunction) int { return cmp.Compare(a.start, b.start) })
+	added = slices.CompactFunc(added, func(a, b madeFunction) bool { return a.start == b.start })
+	all, end := make([]madeFunction, 0, len(m.functions)+len(added)), uint64(0)
+	for _, f := range m.functions {
+		for ; len(added) > 0 && added[0].start <= f.start; added = added[1:] {
+			all, end = append(all, added[0]), added[0].end
+		}
+		if f.start >= end && (len(added) == 0 || added[0].start >= f.end) {
+			all = append(all, f)
+		}
+	}
+	m.functions = append(all, added...)
 }
 
 // madeSite is the site of a name in a map: "int Sum.of(int)" of Java, or of V8
@@ -139,15 +165,39 @@ func madeSite(name string, java bool) checkpoint.Site {
 	return s
 }
 
-// innerOf is the number that a process has for itself (NSpid of proc_pid_status(5)).
-func innerOf(pid uint32) uint32 {
+// identity is the number that a process has for itself, and the user it writes files as: NSpid and Uid
+// of proc_pid_status(5).
+func identity(pid uint32) (inner, owner uint32) {
+	inner, owner = pid, math.MaxUint32
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	for line := range strings.Lines(string(text)) {
-		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "NSpid:" {
-			if n, err := strconv.ParseUint(fields[len(fields)-1], 10, 32); err == nil {
-				return uint32(n)
-			}
+		fields := strings.Fields(line)
+		if len(fields) < 2 {
+			continue
+		}
+		n, err := strconv.ParseUint(fields[len(fields)-1], 10, 32)
+		switch {
+		case err != nil:
+		case fields[0] == "NSpid:":
+			inner = uint32(n)
+		case fields[0] == "Uid:":
+			owner = uint32(n)
 		}
 	}
-	return pid
+	return inner, owner
+}
+
+// ticks is how many of them the kernel counts in a second for programs (USER_HZ).
+const ticks = 100
+
+// age is how long ago a process was started: field 22 of proc_pid_stat(5). It is -1 s for none.
+func age(pid uint32) time.Duration {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // from field 3 on
+	var now unix.Timespec
+	if len(fields) < 20 || unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
+		return -time.Second
+	}
+	start, _ := strconv.ParseInt(fields[22-3], 10, 64)
+	return time.Duration(now.Nano()) - time.Duration(start)*(time.Second/ticks)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -59,6 +60,7 @@ func simulated() (*Reader, *named) {
 	s.add(perf.Mapping{Start: base, End: base + 0x1000, Major: 8, Minor: 1, Inode: 99, Name: "/bin/app"})
 	s.add(perf.Mapping{Start: 2 * base, End: 2*base + 0x1000, Major: 8, Minor: 1, Inode: 100, Name: "/lib/libx.so"})
 	s.add(perf.Mapping{Start: 3 * base, End: 3*base + 0x1000, Name: "//anon"})
+	s.made.asked = 1
 	s.made.add("c00010 20 JS:*sum file:///x/y.js:3:14\n")
 	r.spaces[7] = s
 	return r, n
@@ -246,5 +248,48 @@ func TestMaps(t *testing.T) {
 	m.add(whole + "30")
 	if m.at(0x14).name != "a" || m.at(0x22).name != "c" || m.at(0x26) != nil || m.read != int64(len(whole)) {
 		t.Errorf("%+v", m)
+	}
+	m.add("18 4 d\n1e 4 e\n40 4 f\n") // memory that is used again
+	for at, want := range map[uint64]string{0x14: "", 0x18: "d", 0x1f: "e", 0x22: "", 0x42: "f"} {
+		if f := m.at(at); (f == nil) != (want == "") || f != nil && f.name != want {
+			t.Errorf("%x is %+v, want %q", at, f, want)
+		}
+	}
+}
+
+// A map is of its process: what has grown is read, and what is older or another user's is not.
+func TestMapFile(t *testing.T) {
+	path := fmt.Sprintf("/tmp/perf-%d.map", os.Getpid())
+	defer os.Remove(path)
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, now := newSpace(uint32(os.Getpid())), checkpoint.Instant(1)
+	check := func(what, want string) {
+		t.Helper()
+		now += checkpoint.Instant(2 * mapEvery)
+		if got, _ := s.made.find(s, 0x18, now); got.Func != want {
+			t.Errorf("%s: %q, want %q", what, got.Func, want)
+		}
+	}
+	write("10 10 of before\n")
+	if err := os.Chtimes(path, time.Time{}, time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	check("older", "")
+	write("10 10 first\n")
+	check("new", "first")
+	write("10 10 first\n10 10 second\n")
+	check("grown", "second")
+	write("10 10 a\n")
+	check("written anew", "a")
+	if os.Getuid() == 0 {
+		if err := os.Chown(path, 4711, -1); err != nil {
+			t.Skipf("the file cannot be given away: %v", err)
+		}
+		write("10 10 a\n10 10 of another\n")
+		check("another user's", "a")
 	}
 }
