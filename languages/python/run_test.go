@@ -82,10 +82,13 @@ type ran struct {
 	Skipped        []instrument.Skip
 	Pure           bool
 	Lost           uint64
-	Counted        uint64           // intervals that were counted and not timed
-	Summing        int              // threads that added up themselves
-	Sums           map[string]turns // of each function, from its events or, without them, from what was added up
+	Counted        uint64            // intervals that were counted and not timed
+	Summing        int               // threads that added up themselves
+	Sums           map[string]turns  // of each function, from its events or, without them, from what was added up
+	Places         map[string]uint64 // how often calls came to a place: "line 4-4" of -g line and -g block
+	Nodes          int               // of the largest tree
 	added, single  map[checkpoint.SiteID]turns
+	placed         map[checkpoint.SiteID]uint64
 }
 
 // turns is how often the frames of a function were entered, and how many of
@@ -295,7 +298,7 @@ func measured(t testing.TB, dir, python string, args []string, options ...option
 	cmd.Env = append(os.Environ(), command.Env...)
 	cmd.Env = append(cmd.Env, "CG_DEBUG=1")
 
-	r := ran{added: map[checkpoint.SiteID]turns{}}
+	r := ran{added: map[checkpoint.SiteID]turns{}, placed: map[checkpoint.SiteID]uint64{}, Places: map[string]uint64{}}
 	fold := func(run checkpoint.Run) int {
 		if run.Tally != nil {
 			r.foldTally(run.Tally)
@@ -347,6 +350,10 @@ func measured(t testing.TB, dir, python string, args []string, options ...option
 			r.Runs[i].Names = append(r.Runs[i].Names, name)
 		}
 	}
+	for site, n := range r.placed {
+		s := sites[site-1]
+		r.Places[fmt.Sprintf("%s %d-%d", s.Kind, s.Line, s.EndLine)] += n
+	}
 	r.single = addUp(r.Runs)
 	known := r.single
 	if is(adding) {
@@ -372,10 +379,12 @@ func measured(t testing.TB, dir, python string, args []string, options ...option
 
 // foldTally takes in what a thread has added up.
 func (r *ran) foldTally(y *checkpoint.Tally) {
+	r.Nodes = max(r.Nodes, len(y.Nodes))
 	for _, w := range y.Windows {
 		for _, p := range w.Parts {
 			n := y.Nodes[p.Node]
 			if n.Place() != 0 { // which has no calls
+				r.placed[n.Place()] += p.Calls
 				continue
 			}
 			if n.Parent == checkpoint.SideNode {

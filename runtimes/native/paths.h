@@ -174,10 +174,19 @@ static uint64_t cg_make_path(uint32_t parent, uint32_t site, int slot)
 	return n ? n : cg_join(parent, site, slot);
 }
 
-/* cg_find is the slot of the call of a site from a node. */
-static uint64_t __attribute__((noinline)) cg_find(uint32_t parent, uint32_t site)
+/* cg_call_of is the node of the call of which a node is a place, or the node itself. */
+static inline uint32_t cg_call_of(uint32_t node)
+{
+	const cg_node *n = &cg_mine.nodes[node];
+	return n->site & CG_PLACE_NODE ? n->parent : node;
+}
+
+/* cg_find is the slot of the call of a site from a node. What is called from a place of a call is called from the call:
+ * else each recursion from two lines would double the nodes. */
+static uint64_t __attribute__((noinline)) cg_find(uint32_t from, uint32_t site)
 {
 	cg_adder *t = &cg_mine;
+	uint32_t parent = cg_call_of(from);
 	uint64_t key = cg_path_key(parent, site);
 	uint64_t path = *cg_path_at(key);
 	if (!path) {
@@ -193,14 +202,7 @@ static uint64_t __attribute__((noinline)) cg_find(uint32_t parent, uint32_t site
 	return path;
 }
 
-/* cg_call_of is the node of the call of which a node is a place, or the node itself. */
-static inline uint32_t cg_call_of(uint32_t node)
-{
-	const cg_node *n = &cg_mine.nodes[node];
-	return n->site & CG_PLACE_NODE ? n->parent : node;
-}
-
-/* cg_find_place is the node of a place of a call; that of the call where there is none left. */
+/* cg_find_place is the node of a place of a call; that of the call where there is none left, which is counted. */
 static uint32_t cg_find_place(uint32_t call, uint32_t place)
 {
 	cg_adder *t = &cg_mine;
@@ -208,8 +210,10 @@ static uint32_t cg_find_place(uint32_t call, uint32_t place)
 	if (path)
 		return path & CG_NODE;
 	uint32_t n = cg_has_slot() && t->count < t->most / 8 * 7 ? cg_new_node(call, place | CG_PLACE_NODE) : 0;
-	if (!n)
+	if (!n) {
+		t->tree->joined++;
 		return call;
+	}
 	*cg_path_at(key) = key | n;
 	t->used++;
 	return n;

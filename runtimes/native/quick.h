@@ -32,7 +32,7 @@ static int cg_count_behind(uint32_t event)
 {
 	cg_adder *t = &cg_mine;
 	uint32_t top = cg_top();
-	uint64_t path = *cg_path_at(cg_path_key(top, event));
+	uint64_t path = *cg_path_at(cg_path_key(cg_call_of(top), event));
 	cg_node *callee = &t->nodes[path & CG_NODE];
 	if (!path || path & (CG_JOINED | CG_NO_NODE) || callee->usual - 1 >= t->sure || t->frame + 1 == t->frames_end) {
 		uint64_t now = cg_tick();
@@ -52,7 +52,7 @@ static inline int __attribute__((always_inline)) cg_is_known(uint32_t top, uint3
 	cg_adder *t = &cg_mine;
 	uint64_t path = t->nodes[top].child;
 	if (path >> 32 != site) {
-		uint64_t key = cg_path_key(top, site);
+		uint64_t key = cg_path_key(cg_call_of(top), site);
 		path = t->paths[cg_path_slot(key, t->last_path)] ^ key;
 		if (__builtin_expect(path > CG_NODE, 0))
 			return 0;

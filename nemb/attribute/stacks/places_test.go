@@ -12,7 +12,7 @@ func TestPlaces(t *testing.T) {
 	const mark = checkpoint.SiteID(1) << 31
 	nodes := make([]checkpoint.Node, checkpoint.FirstNode, checkpoint.FirstNode+4)
 	nodes = append(nodes, checkpoint.Node{Site: 1}, checkpoint.Node{Site: 5 | mark, Parent: 3},
-		checkpoint.Node{Site: 6 | mark, Parent: 3}, checkpoint.Node{Site: 2, Parent: 5})
+		checkpoint.Node{Site: 6 | mark, Parent: 3}, checkpoint.Node{Site: 2, Parent: 3})
 	st := New()
 	st.Begin(0)
 	taken := st.Fold(checkpoint.Run{

@@ -5,7 +5,7 @@ between statements: an event PLACE where the code goes to another place. A place
 A place lasts until the next event of its call. So there is one at the end of a loop's body, behind which the head of
 the loop runs, and one behind a block. A function without checkpoints has no places.
 """
-from .events import PLACE
+from .events import PLACE, UNWIND
 from .syntax import ast
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -51,17 +51,18 @@ class Places:
                 rest = here.place = self.site(here, "rest", int(line), int(column), int(end))
         self.later(body, here, rest)
 
-    def site(self, here, kind, line, column, end):
-        """The site of a place, a new one where it has none. Statements on one line are one place."""
-        key = here.site, kind, line, 0 if self.lines else column
+    def site(self, here, kind, line, column, end, otherwise=False):
+        """The site of a place, a new one where it has none. Statements on one line are one place. An else has no
+        position: it is told from what it begins with."""
+        key = here.site, kind, line, 0 if self.lines else column, otherwise
         found = self.known.get(key)
         if found is None:
             found = self.known[key] = len(self.functions) + len(self.known) + 1
             self.weaver.place_sites.append("S\t%s\t%d\t%d\t%d\t%s" % (kind, line, column, end, here.name))
         return found
 
-    def block(self, here, node, last):
-        return self.site(here, "block", node.lineno, node.col_offset, last.end_lineno or last.lineno)
+    def block(self, here, node, last, otherwise=False):
+        return self.site(here, "block", node.lineno, node.col_offset, last.end_lineno or last.lineno, otherwise)
 
     def later(self, body, here, at):
         if body:
@@ -80,6 +81,9 @@ class Places:
                 self.note_pauses(s, place)
             if self.inside(s, here, place, at):
                 at = None
+            if isinstance(s, ast.With) and here.site in self.weaver.pausing:
+                # What is thrown into the frame may end here: that says that it is back.
+                out.append(self.weaver.event(UNWIND, here.site, s))
         if here.back and here.back != at and not isinstance(body[-1], JUMPS):
             out.append(self.weaver.event(PLACE, here.back, body[-1]))
         return out
@@ -106,14 +110,20 @@ class Places:
             self.later(s.body, Here(here.site, here.name, here.place), at)
         elif isinstance(s, ast.If):
             self.arm(s.body, here, s, place)
-            self.arm(s.orelse, here, s.orelse[0] if s.orelse else s, place)
+            if len(s.orelse) == 1 and isinstance(s.orelse[0], ast.If):  # elif, which has its own arms
+                self.later(s.orelse, here.within(), place)
+            elif s.orelse:
+                self.arm(s.orelse, here, s.orelse[0], place, True)
         elif isinstance(s, LOOPS):
             forever = isinstance(s, ast.While) and isinstance(s.test, ast.Constant)
             back = None if forever and self.lines else place
-            self.later(s.body, here.within(None if self.lines else place, place, back), place)
-            self.arm(s.orelse, here, s.orelse[0] if s.orelse else s, None)
+            at = None if isinstance(s, ast.AsyncFor) else place  # the frame awaits before the body
+            self.later(s.body, here.within(None if self.lines else place, place, back), at)
+            if s.orelse:
+                self.arm(s.orelse, here, s.orelse[0], None, True)
         elif isinstance(s, WITHS):
-            self.later(s.body, here.within(back=place if self.lines else None), place)
+            at = None if isinstance(s, ast.AsyncWith) else place
+            self.later(s.body, here.within(back=place if self.lines else None), at)
         elif isinstance(s, TRIES):
             self.later(s.body, here.within(), at)
             for h in s.handlers:
@@ -127,14 +137,12 @@ class Places:
             return False
         return True
 
-    def arm(self, body, here, head, at):
+    def arm(self, body, here, head, at, otherwise=False):
         """Goes on in an arm of a branch."""
-        if not body:
-            return
-        if self.lines or not here.site or isinstance(head, ast.If) and body[0] is head and len(body) == 1:
+        if self.lines or not here.site:
             self.later(body, here.within(), at)
         else:
-            self.later(body, here.within(self.block(here, head, body[-1])), None)
+            self.later(body, here.within(self.block(here, head, body[-1], otherwise)), None)
 
     def note_pauses(self, s, place):
         """Notes for what suspends the frame in a statement to which place it comes back."""
