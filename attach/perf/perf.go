@@ -25,15 +25,20 @@ import (
 // StackBytes is how much of a stack is copied at most, from its top.
 const StackBytes = 16 << 10
 
-// The size of the ring of a processor in bytes: the kernel may allow less (perf_event_mlock_kb in
-// Documentation/admin-guide/sysctl/kernel.rst).
-const mostRing, leastRing = 4 << 20, 128 << 10
+// The size of the ring of a processor in bytes: the kernel may allow less for all of a user's together
+// (perf_event_mlock_kb in Documentation/admin-guide/sysctl/kernel.rst, and RLIMIT_MEMLOCK).
+const mostRing, leastRing = 4 << 20, 64 << 10
+
+// errRing is that a ring cannot be as large.
+var errRing = errors.New("there is no room for what the kernel writes: raise ulimit -l, or sudo sysctl " +
+	"kernel.perf_event_mlock_kb")
 
 // Sampler has the events of some threads, and of what they start.
 type Sampler struct {
-	rings  []*ring // one a processor
-	events []int
-	buffer []byte
+	rings     []*ring // one a processor
+	ringBytes int     // of each
+	events    []int
+	buffer    []byte
 	// UserOnly tells that the time that threads spend in the kernel has no samples, as the kernel
 	// permits no more.
 	UserOnly bool
@@ -51,26 +56,39 @@ func Open(threads []int, interval time.Duration) (*Sampler, error) {
 	if runtime.GOARCH != "amd64" {
 		return nil, errors.New("functions of machine code are read on x86-64 alone")
 	}
-	s := &Sampler{}
 	online, err := processors()
 	if err != nil {
 		return nil, err
 	}
+	for size := mostRing; ; size /= 2 {
+		s := &Sampler{ringBytes: size}
+		err := s.open(online, threads, interval)
+		if err == nil {
+			return s, nil
+		}
+		s.Close()
+		if !errors.Is(err, errRing) || size <= leastRing {
+			return nil, explained(err)
+		}
+	}
+}
+
+// open samples threads on each of the processors.
+func (s *Sampler) open(online, threads []int, interval time.Duration) error {
 	for _, processor := range online {
 		r := &ring{fd: -1}
 		s.rings = append(s.rings, r)
 		for _, thread := range threads {
 			err := s.add(r, processor, thread, interval)
 			if err != nil && !errors.Is(err, unix.ESRCH) && !errors.Is(err, unix.ENODEV) {
-				s.Close()
-				return nil, explained(err)
+				return err
 			}
 		}
 	}
 	if len(s.events) == 0 {
-		return nil, fmt.Errorf("perf events: %w", unix.ESRCH)
+		return unix.ESRCH
 	}
-	return s, nil
+	return nil
 }
 
 // Check tells why a thread cannot be sampled, nil where it can.
@@ -98,7 +116,7 @@ func (s *Sampler) add(r *ring, processor, thread int, interval time.Duration) er
 			unix.Close(fd)
 			return err
 		}
-	} else if r.memory, err = mapRing(fd); err != nil {
+	} else if r.memory, err = mapRing(fd, s.ringBytes); err != nil {
 		unix.Close(fd)
 		return err
 	} else {
@@ -126,13 +144,11 @@ func attributes(interval time.Duration, userOnly bool) *unix.PerfEventAttr {
 	return attr
 }
 
-// mapRing maps the ring of an event, as large as the kernel allows.
-func mapRing(fd int) (memory []byte, err error) {
-	for size := mostRing; size >= leastRing; size /= 2 {
-		memory, err = unix.Mmap(fd, 0, os.Getpagesize()+size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-		if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, unix.ENOMEM) {
-			break
-		}
+// mapRing maps the ring of an event; errRing where the kernel allows less.
+func mapRing(fd, size int) ([]byte, error) {
+	memory, err := unix.Mmap(fd, 0, os.Getpagesize()+size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.ENOMEM) {
+		return nil, errRing
 	}
 	return memory, err
 }

@@ -3,6 +3,7 @@ package perf
 import (
 	"encoding/binary"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -124,7 +125,7 @@ func TestCheck(t *testing.T) {
 	if err != nil && !strings.Contains(err.Error(), "perf events") && !strings.Contains(err.Error(), "x86-64") {
 		t.Error(err)
 	}
-	for _, err := range []error{unix.EACCES, unix.EPERM, unix.ENOSYS, unix.ENOENT, unix.EMFILE, unix.EINVAL} {
+	for _, err := range []error{unix.EACCES, unix.EPERM, unix.ENOSYS, unix.ENOENT, unix.EMFILE, unix.EINVAL, errRing} {
 		if told := explained(err).Error(); !strings.Contains(told, "perf events") || strings.Contains(told, "\n") {
 			t.Error(told)
 		}
@@ -132,4 +133,39 @@ func TestCheck(t *testing.T) {
 	if _, err := Open([]int{1 << 30}, time.Second); err == nil {
 		t.Error("a thread that is not there is sampled")
 	}
+}
+
+// Where a thread can be sampled, it can be with the room that a user has without more rights, too.
+func TestRings(t *testing.T) {
+	var before unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &before); err != nil {
+		t.Fatal(err)
+	}
+	little := unix.Rlimit{Cur: min(before.Cur, 64<<10), Max: before.Max}
+	if err := unix.Setrlimit(unix.RLIMIT_MEMLOCK, &little); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Setrlimit(unix.RLIMIT_MEMLOCK, &before)
+	defer unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // for good: the thread ends with its user
+		if os.Geteuid() == 0 {
+			const nobody = 65534
+			if _, _, no := unix.RawSyscall(unix.SYS_SETRESUID, nobody, nobody, nobody); no != 0 {
+				t.Logf("as root: %v", no)
+			}
+		}
+		fd, err := unix.PerfEventOpen(attributes(time.Second, true), unix.Gettid(), 0, -1, unix.PERF_FLAG_FD_CLOEXEC)
+		if err != nil {
+			t.Logf("perf events: %v", err)
+			return
+		}
+		unix.Close(fd)
+		if err := Check(unix.Gettid()); err != nil {
+			t.Error(err)
+		}
+	}()
+	<-done
 }
