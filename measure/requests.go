@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"maps"
 	"os"
 	"time"
 
@@ -42,7 +43,8 @@ type requests struct {
 // requester is a process that has said something, since then.
 type requester struct {
 	base, used time.Duration            // what it had used before, and has used since
-	threads    map[int][2]time.Duration // what each was first, and last, heard to have used
+	told       time.Duration            // what its threads told, up to the last reading
+	threads    map[int][2]time.Duration // what each had used then, and is heard to have used since
 	gone       bool
 }
 
@@ -112,11 +114,18 @@ func (p *requester) bring(pid int, clock func(int) (time.Duration, error)) {
 	if p.gone = err != nil; !p.gone {
 		p.used = max(p.used, cpu-p.base)
 	}
-	sum := time.Duration(0)
-	for _, t := range p.threads {
-		sum += t[1] - t[0]
+	for tid, t := range p.threads {
+		p.told += t[1] - t[0]
+		p.threads[tid] = [2]time.Duration{t[1], t[1]}
 	}
-	p.used = max(p.used, sum)
+	p.used = max(p.used, p.told)
+}
+
+// forget leaves out the threads that have no request: a number may be used again, and a program may name any.
+func (p *requester) forget(pid int, working map[monitor.Thread]bool) {
+	maps.DeleteFunc(p.threads, func(tid int, _ [2]time.Duration) bool {
+		return !working[monitor.Thread{PID: pid, TID: tid}]
+	})
 }
 
 // read gives the book a reading. Before the first it gets one in which nobody has used anything.
@@ -147,6 +156,13 @@ func (q *requests) read(now checkpoint.Instant) {
 	q.fill(&r, now)
 	q.book.Add(&r)
 	q.at = now
+	working := map[monitor.Thread]bool{}
+	for _, t := range q.book.Threads() {
+		working[t] = true
+	}
+	for pid, p := range q.processes {
+		p.forget(pid, working)
+	}
 }
 
 // fill fills in what is known of the machine and the processes.

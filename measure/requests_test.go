@@ -3,6 +3,7 @@ package measure
 import (
 	"errors"
 	"math"
+	"strconv"
 	"testing"
 	"time"
 
@@ -78,6 +79,32 @@ func TestRequests(t *testing.T) {
 	// Half of 20 W is the program's.
 	if math.Abs(a.Joules-20) > 0.2 || math.Abs(b.Joules-10) > 0.2 || a.Lo < 0.99*a.Joules || b.Lo > 0.01 || a.Joules+b.Joules > 30.0001 {
 		t.Errorf("%+v, %+v", a, b)
+	}
+}
+
+// Of threads that have no request nothing is kept: neither of a number that is used again, whose time counts each
+// time, nor of a thousand others.
+func TestRequestsForgetThreads(t *testing.T) {
+	const pid, rounds = 1 << 30, 1000
+	var words spoken
+	q := newRequests(&words, []nemb.Domain{{ID: "package-0", Kind: "cpu_package", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1}})
+	q.clock = func(int) (time.Duration, error) { return 0, nil } // it does not tell
+	q.thread = func(int, int) (time.Duration, error) { return 0, errors.New("it is over") }
+	for n := range rounds {
+		at := checkpoint.Instant(n+1) * checkpoint.Instant(soonAfter)
+		var now []monitor.Annotation
+		for _, tid := range []int{7, 100 + n} {
+			a := monitor.Annotation{From: 1, ID: strconv.Itoa(tid), Name: "/a", Begin: true, At: at - 1, Thread: monitor.Thread{PID: pid, TID: tid}}
+			end := a
+			end.Begin, end.At, end.CPU = false, at, time.Millisecond
+			now = append(now, a, end)
+		}
+		words = append(words, now)
+		q.take(nemb.Sample{Time: at, Energy: []nemb.Energy{nemb.Energy(at)}})
+		q.step(at)
+	}
+	if p := q.processes[pid]; len(p.threads) != 0 || p.used != 2*rounds*time.Millisecond {
+		t.Errorf("%d threads are kept, which used %v", len(p.threads), p.used)
 	}
 }
 
