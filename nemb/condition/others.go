@@ -75,9 +75,14 @@ func Others() []Other {
 		for line := range strings.Lines(list) {
 			word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
 			pid, err := strconv.Atoi(word)
-			o := Other{"codegreen", pid, counts["session"]}
-			if err == nil && pid > 0 && unix.Kill(pid, 0) != unix.ESRCH && !slices.Contains(others, o) {
-				others = append(others, o)
+			if err != nil || pid <= 0 || unix.Kill(pid, 0) == unix.ESRCH {
+				continue
+			}
+			i := slices.IndexFunc(others, func(o Other) bool { return o.PID == pid })
+			if i < 0 {
+				others = append(others, Other{"codegreen", pid, counts["session"]})
+			} else if others[i].Counts == "" {
+				others[i].Counts = counts["session"]
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package condition
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -45,5 +46,27 @@ func TestOthersOfTheList(t *testing.T) {
 		if long := what == "a long list"; listed() != long { // whose beginning is read
 			t.Errorf("%s: listed is %v", what, !long)
 		}
+	}
+}
+
+// A session whose command line names it, too, is one program, and what it counts is known.
+func TestOthersNameAProcessOnce(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("XDG_RUNTIME_DIR", dir)
+	t.Setenv("TMPDIR", dir) // the list is read twice
+	session := exec.Command("sleep", "60")
+	session.Args[0] = "codegreen"
+	if err := session.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { session.Process.Kill(); session.Wait() }()
+	pid := session.Process.Pid
+	list := filepath.Join(dir, fmt.Sprintf("codegreen-%d.pids", os.Getuid()))
+	if err := os.WriteFile(list, fmt.Appendf(nil, "%d x\n", pid), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	named := slices.DeleteFunc(Others(), func(o Other) bool { return o.PID != pid })
+	if want := (Other{"codegreen", pid, "the whole machine"}); len(named) != 1 || named[0] != want {
+		t.Errorf("named: %v, want %v", named, want)
 	}
 }
