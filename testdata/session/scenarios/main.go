@@ -9,14 +9,24 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"runtime"
 	"sync"
+	"syscall"
 	"time"
 
 	"codegreen"
 )
 
+// spin computes until its thread has used so much processor time, however many others the processors run.
 func spin(ms int) {
-	for until := time.Now().Add(time.Duration(ms) * time.Millisecond); time.Now().Before(until); {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	used := func() time.Duration {
+		var u syscall.Rusage
+		syscall.Getrusage(1, &u) // RUSAGE_THREAD, getrusage(2)
+		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
+	for until := used() + time.Duration(ms)*time.Millisecond; used() < until; {
 	}
 }
 
