@@ -252,8 +252,6 @@ func monitorTerminal(t *testing.T, signal unix.Signal) {
 	}
 }
 
-// Several cg measure one machine at the same time: what cg measure says of its program and what cg monitor says of
-// another process is together no more than the counters show, cg monitor and cg track have the same energy, and cg
 // A broker and a collector that take connections and never answer, and scrapers that ask for half of something, at the
 // same time: readings go on, the end comes, and what was not sent is counted and said.
 func TestMonitorDeadEnds(t *testing.T) {
@@ -312,6 +310,8 @@ func TestMonitorDeadEnds(t *testing.T) {
 	}
 }
 
+// Several cg measure one machine at the same time: what cg measure says of its program and what cg monitor says of
+// another process is together no more than the counters show, cg monitor and cg track have the same energy, and cg
 // monitor names the others.
 func TestSeveralAtOnce(t *testing.T) {
 	dir, out := knownMachine(t), t.TempDir()

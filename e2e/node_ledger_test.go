@@ -43,11 +43,11 @@ func TestNodeLedger(t *testing.T) {
 	}
 	const v8, pool = "garbage collection and JIT compilation", "libuv pool"
 	for work, want := range map[string]string{"collects": v8, "compiles": v8, "waits": pool} {
-		ctx, end := context.WithTimeout(t.Context(), 2*time.Minute)
+		ctx, end := context.WithTimeout(t.Context(), 3*time.Minute)
 		defer end()
 		cg := exec.CommandContext(ctx, filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"), "measure", "-g", "fine", "--quiet",
 			"-o", "run.json", "--node", node, "node", "--expose-gc", "--v8-pool-size=4", "program.js", work)
-		cg.Dir = dir
+		cg.Dir, cg.WaitDelay = dir, 5*time.Second
 		if out, err := cg.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", work, err, out)
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -91,10 +92,11 @@ func TestOverdueProgramsAreEnded(t *testing.T) {
 	if ended := stop(); len(ended) == 0 || !strings.Contains(strings.Join(ended, "\n"), "sleep 60") {
 		t.Errorf("ended: %q", ended)
 	}
-	if err := left.Process.Kill(); err != nil {
-		t.Errorf("another script's program: %v", err)
-	}
+	left.Process.Signal(unix.SIGTERM)
 	left.Wait()
+	if status := left.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != unix.SIGTERM {
+		t.Errorf("another script's program: %v", left.ProcessState)
+	}
 
 	stop = endOverdue(mine, time.Hour, time.Hour)
 	if ended := stop(); ended != nil {

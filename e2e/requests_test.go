@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"net"
 	"os"
@@ -87,8 +88,11 @@ func TestSDKRequestsOfARun(t *testing.T) {
 			measured := func(socket string) *report.Run {
 				t.Helper()
 				file := filepath.Join(t.TempDir(), "run.json")
-				cmd := exec.Command(cg, slices.Concat([]string{"--sysroot", dir, "measure", "--sample", "-t", "300", "-o", file, "--"}, p.argv, []string{"requests", "12"})...)
+				ctx, end := context.WithTimeout(t.Context(), 3*time.Minute)
+				defer end()
+				cmd := exec.CommandContext(ctx, cg, slices.Concat([]string{"--sysroot", dir, "measure", "--sample", "-t", "300", "-o", file, "--"}, p.argv, []string{"requests", "12"})...)
 				cmd.Env = append(os.Environ(), "CG_SOCKET="+socket)
+				cmd.WaitDelay = 5 * time.Second // the program holds the pipe, too
 				if text, err := cmd.CombinedOutput(); err != nil {
 					t.Fatalf("%v\n%s", err, text)
 				}
