@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -386,8 +387,16 @@ func checkEmpty(ts *testscript.TestScript, neg bool, args []string) {
 // measured runs cg measure and reads the report.
 func measured(t *testing.T, args ...string) (*report.Run, *exec.Cmd, error) {
 	t.Helper()
+	return measuredUntil(t.Context(), t, args...)
+}
+
+// measuredUntil is the same, and ends cg and its program with a context. Then cg has a minute to end by SIGTERM.
+func measuredUntil(ctx context.Context, t *testing.T, args ...string) (*report.Run, *exec.Cmd, error) {
+	t.Helper()
 	out := filepath.Join(t.TempDir(), "run.json")
-	cmd := exec.Command(filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"), append([]string{"measure", "-o", out}, args...)...)
+	cmd := exec.CommandContext(ctx, filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"), append([]string{"measure", "-o", out}, args...)...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = time.Minute
 	text, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

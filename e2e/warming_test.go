@@ -42,11 +42,12 @@ func TestCheckpointsBeforeTheyAreCompiled(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	alone := exec.CommandContext(ctx, "java", "-cp", dir, "Crowd")
+	alone.WaitDelay = 10 * time.Second
 	if out, err := alone.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	seconds := (alone.ProcessState.UserTime() + alone.ProcessState.SystemTime()).Seconds()
-	r, _, err := measured(t, "-g", "fine", "-s", "estimate", "java", file)
+	r, _, err := measuredUntil(ctx, t, "-g", "fine", "-s", "estimate", "java", file)
 	if err != nil {
 		t.Fatal(err)
 	}
