@@ -150,8 +150,8 @@ func TestDoctorSeesSessions(t *testing.T) {
 	}
 	t.Setenv("XDG_RUNTIME_DIR", filepath.Dir(list))
 	found, _ := doctor(t, t.TempDir())
-	mustMatch(t, found, `^warning +sessions +others measure here at the same time: .*cg( [a-z]+)? \(pid [0-9]+\)`)
-	mustMatch(t, found, fmt.Sprintf(`^warning +sessions .*codegreen \(pid %d\)`, os.Getpid()))
+	mustMatch(t, found, `^warning +sessions +others measure here at the same time: .*cg( [a-z]+)? \(pid [0-9]+(: [a-z ]+)?\)`)
+	mustMatch(t, found, fmt.Sprintf(`^warning +sessions .*codegreen \(pid %d: the whole machine\)`, os.Getpid()))
 	in.Close()
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
