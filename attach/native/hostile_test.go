@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"cg/attach/perf"
 	"cg/checkpoint"
 )
@@ -76,7 +78,7 @@ func readerOf(t *testing.T, f *os.File) (*Reader, *named) {
 	n := &named{}
 	r := newReader(n.number)
 	i := &image{name: "/bin/app"}
-	i.read(f)
+	i.read(&limited{f, mostFile})
 	if len(i.functions) != 1 {
 		t.Fatalf("%d functions", len(i.functions))
 	}
@@ -126,6 +128,70 @@ func growing(depth int) string {
 		types += "1bI" + last + last + "E"
 	}
 	return types
+}
+
+// What a file inflates to, or has many times, is not read.
+func TestFilesThatGrow(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		debug section
+	}{
+		{"compressed", section{name: ".debug_info", header: elf.Section64{Flags: uint64(elf.SHF_COMPRESSED)},
+			data: binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, 1), 1<<40)}},
+		{"compressed as long ago", section{name: ".zdebug_info",
+			data: binary.BigEndian.AppendUint64([]byte("ZLIB"), 1<<40)}},
+		{"relocated", section{header: elf.Section64{Type: uint32(elf.SHT_RELA), Info: 2, Flags: uint64(elf.SHF_COMPRESSED)},
+			data: binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, 1), 1<<40)}},
+	} {
+		test.debug.data = append(test.debug.data, make([]byte, 64)...)
+		e, err := elf.NewFile(written(t, append(withSymbol("f", 0), test.debug)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := debugBytes(e); got != 1<<40 {
+			t.Errorf("%s: %d bytes", test.name, got)
+		}
+	}
+	many := make([]section, 100)
+	many[0].name = strings.Repeat("x", 1<<20)
+	if readable(written(t, many...)) {
+		t.Error("names of sections that share a text of 1 MiB are read")
+	}
+	if !readable(written(t, withSymbol("f", 0)...)) {
+		t.Error("a usual file is not read")
+	}
+}
+
+// What is read of files is counted, and has an end for each and for all together.
+func TestReadOfFiles(t *testing.T) {
+	f := written(t, withSymbol("f", 0)...)
+	whole, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		room int64
+		want int
+	}{{mostFile, 1}, {whole.Size() / 2, 0}, {0, 0}, {-1, 0}} {
+		i, l := &image{}, &limited{f, test.room}
+		if i.read(l); len(i.functions) != test.want || l.left > test.room || l.left < min(0, test.room) {
+			t.Errorf("%d bytes: %d functions, %d left", test.room, len(i.functions), l.left)
+		}
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(f.Name(), &st); err != nil {
+		t.Fatal(err)
+	}
+	m := perf.Mapping{Major: unix.Major(st.Dev), Minor: unix.Minor(st.Dev), Inode: st.Ino, Name: f.Name()}
+	fs := &newReader(nil).files
+	if fs.image(1<<30, &m); fs.read == 0 {
+		t.Error("what was read is not counted")
+	}
+	clear(fs.known)
+	fs.read = mostFiles
+	if i := fs.image(1<<30, &m); len(i.functions) != 0 || fs.read != mostFiles {
+		t.Errorf("%d functions, %d bytes read", len(i.functions), fs.read)
+	}
 }
 
 // The queue has an end for records without a stack, too.

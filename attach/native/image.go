@@ -6,7 +6,9 @@ import (
 	"debug/elf"
 	"debug/gosym"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"slices"
@@ -30,10 +32,38 @@ type file struct {
 type files struct {
 	number func(checkpoint.Site) checkpoint.SiteID
 	known  map[file]*image
+	read   int64 // bytes of those that are known
 }
 
 // mostImages is of how many files the symbols are kept.
 const mostImages = 1 << 10
+
+// The most bytes that are read of all files together and of one, of code, of DWARF's sections, and of
+// the names of sections, each of which debug/elf copies.
+const mostFiles, mostFile, mostText, mostDebug, mostNames = 1 << 30, 256 << 20, 64 << 20, 64 << 20, 64 << 20
+
+// limited is a file of which no more than some bytes are read.
+type limited struct {
+	io.ReaderAt
+	left int64
+}
+
+// take tells whether so many bytes are left, and counts them as read.
+func (l *limited) take(n uint64) bool {
+	if l.left < 0 || n > uint64(l.left) {
+		return false
+	}
+	l.left -= int64(n)
+	return true
+}
+
+// ReadAt is that of io.ReaderAt.
+func (l *limited) ReadAt(b []byte, at int64) (int, error) {
+	if !l.take(uint64(len(b))) {
+		return 0, errors.New("more than is read of a file")
+	}
+	return l.ReaderAt.ReadAt(b, at)
+}
 
 // image is what is known of a file.
 type image struct {
@@ -62,10 +92,14 @@ func (fs *files) image(pid uint32, m *perf.Mapping) *image {
 	if i == nil {
 		if len(fs.known) >= mostImages {
 			clear(fs.known)
+			fs.read = 0
 		}
 		i = &image{name: m.Name}
 		if f := openMapped(pid, m); f != nil {
-			i.read(f)
+			room := min(mostFile, mostFiles-fs.read)
+			l := &limited{f, room}
+			i.read(l)
+			fs.read += room - l.left
 			f.Close()
 		}
 		fs.known[key] = i
@@ -93,16 +127,16 @@ func openMapped(pid uint32, m *perf.Mapping) *os.File {
 	return nil
 }
 
-// The most bytes that are read of a section, of code, and of all of DWARF's.
-const mostSection, mostText, mostDebug = 256 << 20, 64 << 20, 64 << 20
-
 // read reads a file, which may be anything.
-func (i *image) read(f *os.File) {
+func (i *image) read(f *limited) {
 	defer func() {
 		if recover() != nil { // debug/elf and others have no answer to the file
 			*i = image{name: i.name}
 		}
 	}()
+	if !readable(f) {
+		return
+	}
 	e, err := elf.NewFile(f)
 	if err != nil || e.Class != elf.ELFCLASS64 || e.Machine != elf.EM_X86_64 {
 		return
@@ -122,20 +156,45 @@ func (i *image) read(f *os.File) {
 	if s := e.Section(".text"); s != nil && s.Size <= mostText && (i.golang != nil || i.table == nil) {
 		i.text, i.textAt = data(s), s.Addr
 	}
-	size := uint64(0)
-	for _, s := range e.Sections {
-		if strings.HasPrefix(s.Name, ".debug_") || strings.HasPrefix(s.Name, ".zdebug_") {
-			size += s.Size
-		}
-	}
-	if size > 0 && size <= mostDebug && i.golang == nil {
+	if size := debugBytes(e); size > 0 && size <= mostDebug && i.golang == nil && f.take(size) {
 		i.debug, _ = e.DWARF()
 	}
 }
 
+// readable tells whether a file is one of 64 bits with names of sections that debug/elf can copy.
+func readable(f io.ReaderAt) bool {
+	var header elf.Header64
+	err := binary.Read(io.NewSectionReader(f, 0, 64), binary.LittleEndian, &header)
+	class, order := elf.Class(header.Ident[elf.EI_CLASS]), elf.Data(header.Ident[elf.EI_DATA])
+	if err != nil || class != elf.ELFCLASS64 || order != elf.ELFDATA2LSB {
+		return false
+	}
+	if header.Shnum == 0 {
+		return header.Shoff == 0
+	}
+	var names elf.Section64
+	at := int64(header.Shoff) + int64(header.Shstrndx)*int64(header.Shentsize)
+	err = binary.Read(io.NewSectionReader(f, at, 64), binary.LittleEndian, &names)
+	return err == nil && names.Flags&uint64(elf.SHF_COMPRESSED) == 0 && names.Size <= mostNames/uint64(header.Shnum)
+}
+
+// debugBytes is how much memory DWARF's sections take, with what relocates them.
+func debugBytes(e *elf.File) (size uint64) {
+	for _, s := range e.Sections {
+		relocates := (s.Type == elf.SHT_RELA || s.Type == elf.SHT_REL) && s.Info != 0
+		if relocates || strings.HasPrefix(s.Name, ".debug_") || strings.HasPrefix(s.Name, ".zdebug_") {
+			s.Open() // sets the size of .zdebug to what it inflates to
+			if size += s.Size; s.Size > mostDebug {
+				return s.Size
+			}
+		}
+	}
+	return size
+}
+
 // data is a section's, none where it is compressed or too large.
 func data(s *elf.Section) []byte {
-	if s.Type == elf.SHT_NOBITS || s.Flags&elf.SHF_COMPRESSED != 0 || s.Size > mostSection {
+	if s.Type == elf.SHT_NOBITS || s.Flags&elf.SHF_COMPRESSED != 0 {
 		return nil
 	}
 	b, _ := s.Data()
@@ -144,21 +203,11 @@ func data(s *elf.Section) []byte {
 
 // readSymbols reads the names of functions.
 func (i *image) readSymbols(e *elf.File) {
-	for _, s := range e.Sections {
-		symbols := s.Type == elf.SHT_SYMTAB || s.Type == elf.SHT_DYNSYM
-		if symbols && (s.Flags&elf.SHF_COMPRESSED != 0 || s.Size > mostSection) {
-			return
+	for _, kind := range []elf.SectionType{elf.SHT_SYMTAB, elf.SHT_DYNSYM} { // the second of one that was stripped
+		s := e.SectionByType(kind)
+		if s != nil && s.Link < uint32(len(e.Sections)) && len(i.functions) == 0 {
+			i.addSymbols(data(s), string(data(e.Sections[s.Link])))
 		}
-	}
-	all, _ := e.Symbols()
-	if len(all) == 0 { // it was stripped
-		all, _ = e.DynamicSymbols()
-	}
-	for _, s := range all {
-		if t := elf.ST_TYPE(s.Info); t != elf.STT_FUNC && t != elf.STT_GNU_IFUNC || s.Section == elf.SHN_UNDEF {
-			continue
-		}
-		i.functions = append(i.functions, function{start: s.Value, end: s.Value + s.Size, name: s.Name})
 	}
 	slices.SortFunc(i.functions, func(a, b function) int { // free before __libc_free
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.name, a.name))
@@ -169,6 +218,25 @@ func (i *image) readSymbols(e *elf.File) {
 		if f.end <= f.start && n+1 < len(i.functions) {
 			f.end = i.functions[n+1].start
 		}
+	}
+}
+
+// addSymbols adds the functions of a table of symbols: Elf64_Sym of elf(5). Their names share memory.
+func (i *image) addSymbols(table []byte, names string) {
+	const size = 24
+	for ; len(table) >= size; table = table[size:] {
+		at, kind := binary.LittleEndian.Uint32(table), elf.ST_TYPE(table[4])
+		undefined := binary.LittleEndian.Uint16(table[6:]) == uint16(elf.SHN_UNDEF)
+		if kind != elf.STT_FUNC && kind != elf.STT_GNU_IFUNC || undefined || uint64(at) >= uint64(len(names)) {
+			continue
+		}
+		name := names[at:min(len(names), int(at)+1<<longestName)]
+		if end := strings.IndexByte(name, 0); end >= 0 {
+			name = name[:end]
+		}
+		start := binary.LittleEndian.Uint64(table[8:])
+		end := start + binary.LittleEndian.Uint64(table[16:])
+		i.functions = append(i.functions, function{start: start, end: end, name: name})
 	}
 }
 

@@ -187,7 +187,7 @@ func TestGo(t *testing.T) {
 	}
 	defer f.Close()
 	i := &image{name: "test"}
-	i.read(f)
+	i.read(&limited{f, mostFile})
 	if i.golang == nil {
 		t.Fatal("no table of functions")
 	}
@@ -217,7 +217,7 @@ func TestBrokenFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		i := &image{name: path}
-		i.read(f)
+		i.read(&limited{f, mostFile})
 		f.Close()
 		if len(i.functions) != 0 {
 			t.Errorf("%.20q has functions", text)
