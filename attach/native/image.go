@@ -118,13 +118,20 @@ func openMapped(pid uint32, m *perf.Mapping) *os.File {
 		var st unix.Stat_t
 		err = unix.Fstat(fd, &st)
 		sameDevice := unix.Major(st.Dev) == m.Major && unix.Minor(st.Dev) == m.Minor
-		// Some file systems, such as Btrfs, tell another device there. The link of a mapping is to its file.
-		if err == nil && st.Ino == m.Inode && (sameDevice || n == 0) && st.Mode&unix.S_IFMT == unix.S_IFREG {
+		// The link of a mapping is to its file. The process's path of it is taken where stat has other devices.
+		same := sameDevice || n == 0 || n == 1 && otherDevice(fd)
+		if err == nil && st.Ino == m.Inode && same && st.Mode&unix.S_IFMT == unix.S_IFREG {
 			return os.NewFile(uintptr(fd), name)
 		}
 		unix.Close(fd)
 	}
 	return nil
+}
+
+// otherDevice tells whether a file is of a file system for which stat tells another device than mappings.
+func otherDevice(fd int) bool {
+	var fs unix.Statfs_t
+	return unix.Fstatfs(fd, &fs) == nil && (fs.Type == unix.BTRFS_SUPER_MAGIC || fs.Type == unix.OVERLAYFS_SUPER_MAGIC)
 }
 
 // read reads a file, which may be anything.

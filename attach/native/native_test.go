@@ -166,12 +166,26 @@ func TestFileOfAnotherInode(t *testing.T) {
 	if err := unix.Stat(path, &st); err != nil {
 		t.Fatal(err)
 	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
 	m := perf.Mapping{Major: unix.Major(st.Dev), Minor: unix.Minor(st.Dev), Inode: st.Ino, Name: path}
 	f := openMapped(1<<30, &m)
 	if f == nil {
 		t.Fatal("the file is not opened")
 	}
 	f.Close()
+	m.Minor++ // as Btrfs and overlayfs tell it
+	f = openMapped(uint32(os.Getpid()), &m)
+	if (f != nil) != otherDevice(int(dir.Fd())) {
+		t.Errorf("on a device of another number: %v", f)
+	}
+	if f.Close(); openMapped(1<<30, &m) != nil {
+		t.Error("the file of this process stands for one of another")
+	}
+	m.Minor--
 	m.Inode++
 	if f := openMapped(1<<30, &m); f != nil {
 		f.Close()
