@@ -1,8 +1,10 @@
 package attach
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"cg/attach/native"
 	"cg/attach/python"
@@ -63,6 +65,7 @@ func (s *Sampler) lookMachine(now checkpoint.Instant, at checkpoint.Tick) {
 		return min(at, max(s.until, at-checkpoint.Tick(float64(max(0, now-t))*rate)))
 	}
 	pause := checkpoint.Instant(pauseIntervals * s.interval)
+	var round []*Look // not yet in the order of time, as threads differ in when they resumed
 	for _, l := range looks {
 		if s.skipped(l) {
 			continue
@@ -70,7 +73,7 @@ func (s *Sampler) lookMachine(now checkpoint.Instant, at checkpoint.Tick) {
 		before := m.ran[l.Thread]
 		switch {
 		case l.Ended:
-			s.looks = append(s.looks, &Look{Thread: l.Thread, At: tick(l.At)})
+			round = append(round, &Look{Thread: l.Thread, At: tick(l.At)})
 			delete(m.ran, l.Thread)
 			continue
 		case before == nil:
@@ -79,17 +82,19 @@ func (s *Sampler) lookMachine(now checkpoint.Instant, at checkpoint.Tick) {
 			m.seen[int(l.Thread.PID)] = true
 		case l.At-before.at > pause: // it ran for an interval of that
 			resumed := l.At - checkpoint.Instant(s.interval)
-			s.looks = append(s.looks, &Look{Thread: l.Thread, At: tick(resumed), Path: before.path, Waiting: true})
+			round = append(round, &Look{Thread: l.Thread, At: tick(resumed), Path: before.path, Waiting: true})
 		}
 		*before = lastRun{at: l.At, path: l.Path}
-		s.looks = append(s.looks, &Look{Thread: l.Thread, At: tick(l.At), Path: l.Path})
+		round = append(round, &Look{Thread: l.Thread, At: tick(l.At), Path: l.Path})
 	}
 	for thread, l := range m.ran {
 		if !l.waiting && now-l.at > pause {
 			l.waiting = true
-			s.looks = append(s.looks, &Look{Thread: thread, At: at, Path: l.path, Waiting: true})
+			round = append(round, &Look{Thread: thread, At: at, Path: l.path, Waiting: true})
 		}
 	}
+	slices.SortStableFunc(round, func(a, b *Look) int { return cmp.Compare(a.At, b.At) })
+	s.looks = append(s.looks, round...)
 }
 
 // skipped tells whether a look is of no thread that was seen before, at its end.

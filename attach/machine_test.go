@@ -23,7 +23,7 @@ func TestMachineCode(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 			defer cancel()
 			program := filepath.Join(t.TempDir(), "shares")
-			gcc := exec.CommandContext(ctx, "gcc", "-O2", flag, "-o", program, "testdata/shares.c")
+			gcc := exec.CommandContext(ctx, "gcc", "-O2", flag, "-pthread", "-o", program, "testdata/shares.c")
 			if out, err := gcc.CombinedOutput(); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}

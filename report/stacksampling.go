@@ -21,8 +21,8 @@ type StackSampling struct {
 	// Waiting is those of Samples of threads that were on no processor. They tell time, and no
 	// energy.
 	Waiting int `json:"waiting"`
-	// Torn counts stacks that changed while they were read, four times in a row: they are in no
-	// figure.
+	// Torn counts stacks that changed while they were read, four times in a row, and samples of machine
+	// code for which there was no room: they are in no figure.
 	Torn int `json:"torn"`
 	// Unplaced counts stacks of threads of which it is not known which of the process's tasks they
 	// are: they are in no figure.
@@ -84,8 +84,8 @@ func (r *Run) warnOfStackSampling(s *attach.Stats) {
 			told.IntervalMs))
 	}
 	if all := s.Looks + s.Torn; float64(s.Torn) > tornSampling*float64(all) {
-		r.Warn("stacks-torn", fmt.Sprintf("%d of %d stacks changed while they were read, and are in no figure: "+
-			"functions that are called very often may have too little", s.Torn, all))
+		r.Warn("stacks-torn", fmt.Sprintf("%d of %d stacks changed while they were read, or had no room, and are in "+
+			"no figure: functions that are called very often may have too little", s.Torn, all))
 	}
 	if all := s.Looks + s.Unplaced; float64(s.Unplaced) > tornSampling*float64(all) {
 		r.Warn("threads-unknown", fmt.Sprintf("%d of %d stacks were of threads that the kernel does not have under "+
@@ -108,6 +108,9 @@ func (r *Run) warnOfStackSampling(s *attach.Stats) {
 			}
 			if p.Reader != "" {
 				why = "it used less processor time than a sample is for"
+				if strings.HasSuffix(p.Reader, "(without the kernel's time)") {
+					why = "it used less processor time outside the kernel than a sample is for"
+				}
 			}
 		}
 		r.Warn("stacks-unread", "no stack of the program was read: "+why+". The energy of the whole program "+
