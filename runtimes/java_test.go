@@ -135,7 +135,8 @@ func eachOf(t *testing.T, applies func(machine) bool, test func(t *testing.T, j 
 }
 
 // countingTests run also where Java counts with -short.
-var countingTests = []string{"TestJavaCounts", "TestJavaThreads", "TestJavaStackOverflowPlace"}
+var countingTests = []string{"TestJavaCounts", "TestJavaCountsWhereNativesAreSlow", "TestJavaThreads",
+	"TestJavaStackOverflowPlace"}
 
 type machine struct {
 	built
@@ -487,6 +488,17 @@ func TestJavaCounts(t *testing.T) {
 		if j.pure && o.pure != "tested without" {
 			t.Errorf("pure because %q", o.pure)
 		}
+	})
+}
+
+// Java itself counts where a call of the library takes long, and nowhere else.
+func TestJavaCountsWhereNativesAreSlow(t *testing.T) {
+	each(t, func(t *testing.T, j machine) {
+		slow := !slices.ContainsFunc(j.flags(), func(f string) bool {
+			return f == "-XX:+CriticalJNINatives" || f == "-XX:+UseSystemMemoryBarrier"
+		})
+		o := j.run(t, j.program("counting")...)
+		o.quiet(t, j, fmt.Sprintln(j.counts && slow), 0)
 	})
 }
 

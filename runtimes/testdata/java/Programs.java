@@ -255,6 +255,13 @@ public class Programs {
         t.join();
     }
 
+    /** Whether Java counts events, and not the library. */
+    static void counting() throws Exception {
+        java.lang.reflect.Field on = Class.forName("cg$.Counts").getDeclaredField("ON");
+        on.setAccessible(true);
+        System.out.println(on.getBoolean(null));
+    }
+
     public static void main(String[] args) throws Exception {
         cg$.R.e(1); try {
         int n = args.length > 1 ? args[1].matches("[0-9]+") ? Integer.parseInt(args[1]) : 0 : 0;
@@ -276,6 +283,7 @@ public class Programs {
         case "kept": kept(); break;
         case "collections": collections(n); break;
         case "waiting": waiting(); break;
+        case "counting": counting(); break;
         default: throw new IllegalArgumentException(args[0]);
         }
         } finally { cg$.R.x(1); }
