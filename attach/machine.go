@@ -53,6 +53,7 @@ func (s *Sampler) lookMachine(now checkpoint.Instant, at checkpoint.Tick) {
 	if m.reader == nil {
 		return
 	}
+	m.reader.Python = s.pythons()
 	m.reader.Thin = max(1, int(s.interval/s.config.Interval))
 	looks := m.reader.Read(now)
 	s.mu.Lock()
@@ -88,6 +89,10 @@ func (s *Sampler) lookMachine(now checkpoint.Instant, at checkpoint.Tick) {
 		round = append(round, &Look{Thread: l.Thread, At: tick(l.At), Path: l.Path})
 	}
 	for thread, l := range m.ran {
+		if m.reader.Python[thread.PID] {
+			delete(m.ran, thread)
+			continue
+		}
 		if !l.waiting && now-l.at > pause {
 			l.waiting = true
 			round = append(round, &Look{Thread: thread, At: at, Path: l.path, Waiting: true})

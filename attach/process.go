@@ -168,6 +168,17 @@ func (p *process) renew(now checkpoint.Instant, at checkpoint.Tick, s *Sampler) 
 	}
 }
 
+// pythons are the processes of which the stacks of CPython are read.
+func (s *Sampler) pythons() map[uint32]bool {
+	all := map[uint32]bool{}
+	for _, p := range s.processes {
+		if p.reader != nil {
+			all[uint32(p.pid)] = true
+		}
+	}
+	return all
+}
+
 // mostKept is of how many threads of a process the files are kept open.
 const mostKept = 128
 

@@ -37,6 +37,9 @@ type Reader struct {
 	looks  []Look
 	paths  map[checkpoint.Thread][]checkpoint.SiteID // the last of each thread
 	Lost   int                                       // samples for which there was no room
+	// Python are processes of which no looks are taken, as those of CPython are. Others are told by the
+	// names of their files, from their start on.
+	Python map[uint32]bool
 	// Thin is of how many samples one is a look: 1 for all.
 	Thin   int
 	passed int
@@ -199,7 +202,7 @@ func (r *Reader) space(pid uint32) *space {
 func (r *Reader) sample(record *perf.Record) {
 	s := r.space(record.PID)
 	r.passed++
-	if s.python || r.passed%max(1, r.Thin) != 0 {
+	if s.python || r.Python[record.PID] || r.passed%max(1, r.Thin) != 0 {
 		return
 	}
 	thread := checkpoint.Thread{PID: record.PID, TID: record.TID}

@@ -132,6 +132,10 @@ func TestProcesses(t *testing.T) {
 	if len(r.looks) != 2 {
 		t.Errorf("%d looks of 4 samples", len(r.looks))
 	}
+	r.Thin, r.looks, r.Python = 1, nil, map[uint32]bool{7: true}
+	if r.take(sampled(base, 0)); len(r.looks) != 0 {
+		t.Error("a process that runs CPython has looks")
+	}
 }
 
 func TestMappings(t *testing.T) {
