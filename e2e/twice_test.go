@@ -58,10 +58,10 @@ func TestTwoAtOnce(t *testing.T) {
 		if *d.Targets[0].EnergyJ == 0 || *d.Targets[0].EnergyJ > *d.Totals.EnergyJ {
 			t.Errorf("%+v of %v", d.Targets[0], d.Totals.EnergyJ)
 		}
-		if want := fmt.Sprintf("cg run (pid %d)", measure.Process.Pid); !slices.Contains(d.Others, want) {
+		if want := fmt.Sprintf("cg run (pid %d: its program)", measure.Process.Pid); !slices.Contains(d.Others, want) {
 			t.Errorf("%q, want %q", d.Others, want)
 		}
-		seen = seen || slices.Contains(d.Others, fmt.Sprintf("cg monitor (pid %d)", monitors[1-i].Process.Pid))
+		seen = seen || slices.Contains(d.Others, fmt.Sprintf("cg monitor (pid %d: all processes)", monitors[1-i].Process.Pid))
 	}
 	if err := os.WriteFile(filepath.Join(folder, "end"), nil, 0o600); err != nil {
 		t.Fatal(err)

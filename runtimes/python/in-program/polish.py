@@ -5,7 +5,7 @@ would leave the frame without a line. Code of other interpreters is left as it i
 """
 import sys
 
-from .events import ENTER, EXIT, MARK
+from .events import ENTER, EXIT, MARK, PLACE
 from .marks import FAR, NOWHERE
 
 # The newest interpreter whose tables polish knows; a later one keeps what its
@@ -64,7 +64,8 @@ def polish(code):
         if found:
             start, const, pop = found
             if marks.get(const) == ENTER and code.co_name != "<lambda>":
-                lines = nowhere(lines, start, end_of_events(ops, pop + 1, marks))
+                end = end_of_events(ops, pop + 1, marks)
+                lines = nowhere(lines, start, end, end > pop + 1)
             break
     entries = read_exceptions(table)
     patched = bytearray(ops)
@@ -90,10 +91,10 @@ def polish(code):
 
 
 def end_of_events(ops, u, marks):
-    """The unit behind the events that follow each other from a unit on: behind the enter is that of a place."""
+    """The unit behind the events of places that follow each other from a unit on."""
     for k in range(u + 1, min(u + 5, len(ops) // 2)):  # behind a constant with its prefixes
         found = recorded(ops, k)
-        if found and found[0] == u and found[1] in marks:
+        if found and found[0] == u and marks.get(found[1]) == PLACE:
             return end_of_events(ops, found[2] + 1, marks)
     return u
 
@@ -142,8 +143,9 @@ RERAISE = raising() if NOWHERE and sys.version_info < (3, 11) else None
 # The tables: github.com/python/cpython/blob/3.11/Objects/locations.md and
 # exception_handling_notes.txt beside it. Lengths are in units of two bytes.
 
-def nowhere(table, start, end):
-    """The table with no line for the units from start up to end."""
+def nowhere(table, start, end, places):
+    """The table with no line for the units from start up to end, or the table as it is where that would take the line
+    of the program's own code, too. places: the events are those of places, whose code has other columns."""
     out, at, i = bytearray(), 0, 0
     while i < len(table) and at < end:
         k = i + 1
@@ -152,9 +154,11 @@ def nowhere(table, start, end):
         n = (table[i] & 7) + 1
         if at + n > start:
             before = max(start - at, 0)
-            if before == 0 and moves(table[i:k]):
+            jumps = before == 0 and moves(table[i:k])
+            if not places and (jumps or at + n > end):
+                return table
+            if jumps:
                 break
-            # What follows in the same place has none either: the program's own code has other columns.
             if at + n > end and table[i] >> 3 & 15 == 13:
                 return table
             if before:
