@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -396,10 +397,12 @@ func TestRefusals(t *testing.T) {
 		r := &receiver{answers: []error{status.Error(codes.InvalidArgument, strings.Repeat("x", 1<<16)),
 			status.Error(codes.Unavailable, "later"), status.Error(codes.Unavailable, "later")}}
 		url, stop := r.serve(t, scheme, "127.0.0.1:0")
+		var again atomic.Bool // what answers again has answered: Close gives up a collector that is away
 		e, err := Open(Config{URL: url, Most: 10, Retry: time.Millisecond, Warn: func(s string) {
 			if len(s) > 2*longest {
 				t.Errorf("%d bytes are told", len(s))
 			}
+			again.Store(strings.Contains(s, "answers again"))
 		}})
 		if err != nil {
 			t.Fatal(err)
@@ -407,7 +410,7 @@ func TestRefusals(t *testing.T) {
 		w := newWorld(1)
 		e.Add(w.read(time.Second))
 		e.Add(w.read(time.Second))
-		until(t, "the second comes", func() bool { return r.count() == 1 })
+		until(t, "the second comes", func() bool { return r.count() == 1 && again.Load() })
 		if lost := e.Close(time.Minute); lost != 1 {
 			t.Errorf("%s: %d lost", scheme, lost)
 		}
