@@ -105,7 +105,7 @@ func gateFlags() []cli.Flag {
 	}, languageFlags()...)
 }
 
-func runGate(c *cli.Context) (err error) {
+func runGate(c *cli.Context) error {
 	k, err := checkOptions(c, c.String("base"), c.String("head"))
 	if err != nil {
 		return err
@@ -125,6 +125,15 @@ func runGate(c *cli.Context) (err error) {
 	if err := k.openHistory(); err != nil {
 		return err
 	}
+	return k.onMachine(c, "no verdict", func(ctx context.Context, home string) error {
+		return k.judge(ctx, home, outs)
+	})
+}
+
+// onMachine calls judge with the machine's sensors open and the sides in worktrees of their own (see inTrees). A signal
+// that ends cg becomes the error that says so: interrupted, and what is missing for it. home is the working folder.
+func (k *check) onMachine(c *cli.Context, missing string,
+	judge func(ctx context.Context, home string) error) (err error) {
 	// A hook's would lead the command and its build to the repository that it runs in.
 	for _, name := range gate.GitVariables {
 		os.Unsetenv(name)
@@ -133,7 +142,7 @@ func runGate(c *cli.Context) (err error) {
 	defer release()
 	defer func() {
 		if ctx.Err() != nil {
-			err = fail(128+int(interrupted(ctx)), "interrupted: no verdict")
+			err = fail(128+int(interrupted(ctx)), "interrupted: %s", missing)
 		}
 	}()
 	account.Prepare()
@@ -145,7 +154,7 @@ func runGate(c *cli.Context) (err error) {
 	if err != nil {
 		return fail(statusSelf, "%w", err)
 	}
-	return k.inTrees(ctx, home, func() error { return k.judge(ctx, home, outs) })
+	return k.inTrees(ctx, home, func() error { return judge(ctx, home) })
 }
 
 // inTrees calls judge while the sides stand in worktrees of their own, built, and

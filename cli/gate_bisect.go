@@ -4,15 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/sys/unix"
 
 	"cg/gate"
-	"cg/nemb/account"
 	"cg/report"
 	"cg/report/bisection"
 	"cg/shown"
@@ -74,7 +71,7 @@ func sideFlags(c *cli.Context) [2]string {
 	return [2]string{"--base", "--head"}
 }
 
-func runGateBisect(c *cli.Context) (err error) {
+func runGateBisect(c *cli.Context) error {
 	good, bad, attempts := c.String("good"), c.String("bad"), c.Int("attempts")
 	switch {
 	case good == "":
@@ -95,26 +92,7 @@ func runGateBisect(c *cli.Context) (err error) {
 		return err
 	}
 	defer outs["output"].abandon()
-	for _, name := range gate.GitVariables { // see runGate
-		os.Unsetenv(name)
-	}
-	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
-	defer release()
-	defer func() {
-		if ctx.Err() != nil {
-			err = fail(128+int(interrupted(ctx)), "interrupted: the commit is not known")
-		}
-	}()
-	account.Prepare()
-	if k.machine, err = openMachine(ctx, c); err != nil {
-		return err
-	}
-	defer k.machine.close()
-	home, err := os.Getwd()
-	if err != nil {
-		return fail(statusSelf, "%w", err)
-	}
-	return k.inTrees(ctx, home, func() error {
+	return k.onMachine(c, "the commit is not known", func(ctx context.Context, home string) error {
 		r, err := k.bisect(ctx, attempts, c.Bool("first-parent"))
 		if err != nil {
 			return k.refused(err)
