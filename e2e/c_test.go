@@ -184,7 +184,7 @@ int main(void)
 func TestRanksOfC(t *testing.T) {
 	for _, mpi := range []string{ranks.OpenMPI, ranks.MPICH} {
 		t.Run(mpi, func(t *testing.T) {
-			run, compiler := mpiTool(t, "mpirun."+mpi), mpiTool(t, "mpicc."+mpi)
+			run, compiler := needed(t, "mpirun."+mpi), needed(t, "mpicc."+mpi)
 			c := newCluster(t, 1)
 			if err := os.WriteFile(filepath.Join(c.dir, "p.c"), []byte(`#include <mpi.h>
 static int mine(int rank) { int n = 0; while (n < 5 + rank) n++; return n; }

@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
 // TestRanksOfAnyMPI needs no MPI: what is called through any name is counted once, reaches the
 // library, and comes back.
 func TestRanksOfAnyMPI(t *testing.T) {
-	cc := mpiTool(t, "cc")
+	cc := needed(t, "cc")
 	c := newCluster(t, 1)
 	for name, text := range map[string]string{"mpi.c": standInMPI, "p.c": standInProgram} {
 		if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o644); err != nil {
@@ -122,8 +122,8 @@ end program
 func TestRanksOfFortran(t *testing.T) {
 	for _, mpi := range []string{ranks.OpenMPI, ranks.MPICH} {
 		t.Run(mpi, func(t *testing.T) {
-			run, compiler := mpiTool(t, "mpirun."+mpi), mpiTool(t, "mpifort."+mpi)
-			mpiTool(t, "gfortran")
+			run, compiler := needed(t, "mpirun."+mpi), needed(t, "mpifort."+mpi)
+			needed(t, "gfortran")
 			c := newCluster(t, 1)
 			if err := os.WriteFile(filepath.Join(c.dir, "p.f90"), []byte(fortranMPI), 0o644); err != nil {
 				t.Fatal(err)
@@ -187,7 +187,7 @@ public class Work {
 `
 
 func TestRanksOfJava(t *testing.T) {
-	mpiTool(t, "javac")
+	needed(t, "javac")
 	c := newCluster(t, 1)
 	if err := os.WriteFile(filepath.Join(c.dir, "Work.java"), []byte(javaRank), 0o644); err != nil {
 		t.Fatal(err)

@@ -87,8 +87,8 @@ var mpiEnvironment = []string{
 	"PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe",
 }
 
-// mpiTool is the path of a tool of an MPI. A user's machine need not have it.
-func mpiTool(t *testing.T, name string) string {
+// needed is the path of a tool. A user's machine need not have it.
+func needed(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil && os.Getenv("CI") == "true" {
@@ -152,7 +152,7 @@ func calls(r ranks.Rank, function string) uint64 {
 func TestRanksOfMPI(t *testing.T) {
 	for _, mpi := range []string{ranks.OpenMPI, ranks.MPICH} {
 		t.Run(mpi, func(t *testing.T) {
-			run, compiler := mpiTool(t, "mpirun."+mpi), mpiTool(t, "mpicc."+mpi)
+			run, compiler := needed(t, "mpirun."+mpi), needed(t, "mpicc."+mpi)
 			c := newCluster(t, 2)
 			if err := os.WriteFile(filepath.Join(c.dir, "p.c"), []byte(mpiProgram), 0o644); err != nil {
 				t.Fatal(err)
@@ -218,7 +218,7 @@ func (c cluster) checkMPI(r ranks.Rank, mpi string) {
 }
 
 func TestRanksOfMPI4Py(t *testing.T) {
-	run := mpiTool(t, "mpirun.openmpi")
+	run := needed(t, "mpirun.openmpi")
 	const python = "/usr/bin/python3"
 	if out, err := exec.Command(python, "-c", "import mpi4py").CombinedOutput(); err != nil {
 		if os.Getenv("CI") == "true" {

@@ -241,6 +241,9 @@ for other in amd64 arm64; do
   said "cg for $other runs under $emulator: version, analyze, info"
 done
 
+said "the examples of docs/ci.md"
+(cd "$root" && CI=true CG_PACKAGES="$out" go test -count=1 ./e2e -run '^(TestWorkflowOfGitHub|TestJobOfGitLab)$')
+
 said "the Go module"
 mkdir "$work/proxy"
 python3 -m zipfile -e "$(one "$out"/cg-*-goproxy.zip)" "$work/proxy"
