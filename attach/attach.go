@@ -29,6 +29,8 @@ type Config struct {
 	// Budget is the part of a processor that looking may take: where it is more, looks are
 	// rarer. 0 for no limit.
 	Budget float64
+	// Prepared has the events of a process that was started for it; nil for one that runs already.
+	Prepared *Prepared
 }
 
 // The least and the largest interval.
@@ -53,14 +55,20 @@ type Look struct {
 
 // Stats says how the looking went.
 type Stats struct {
-	Interval  time.Duration // that was asked for
-	Mean      time.Duration // that was reached
-	Rounds    int
-	Looks     int // of threads
-	Waiting   int // of these, those of threads that waited
-	Torn      int // stacks that changed while they were read, or for which there was no room: no looks
-	Unplaced  int // stacks of threads of which it is not known which of the kernel's they are: no looks
-	CPU       time.Duration
+	Interval time.Duration // that was asked for
+	Mean     time.Duration // that was reached
+	Rounds   int
+	Looks    int // of threads
+	Waiting  int // of these, those of threads that waited
+	Torn     int // stacks that changed while they were read: no looks
+	Lost     int // samples of machine code for which there was no room: no looks
+	// Throttled is how often the kernel paused the samples of a thread, since they took it too long
+	// (kernel.perf_event_max_sample_rate and perf_cpu_time_max_percent).
+	Throttled int
+	// Late is the threads of machine code that ran before they were sampled.
+	Late      int
+	Unplaced  int           // stacks of threads of which it is not known which of the kernel's they are: no looks
+	CPU       time.Duration // that looking took
 	Processes []ProcessStats
 }
 
@@ -179,7 +187,7 @@ func (s *Sampler) run() {
 		now := checkpoint.Monotime()
 		s.mu.Lock()
 		s.stats.Rounds = round
-		s.stats.CPU = threadTime() - cpu
+		s.stats.CPU = threadTime() - cpu + s.machine.cpu()
 		s.stats.Mean = time.Duration(int64(now-begin) / int64(round))
 		s.mu.Unlock()
 		if round%budgetRounds == 0 {
@@ -212,7 +220,7 @@ func (s *Sampler) round() {
 		s.scanned = now
 		s.scan()
 	}
-	torn, unplaced := s.machine.lost(), 0
+	torn, unplaced := 0, 0
 	at := s.config.Clock.Now()
 	s.lookMachine(checkpoint.Monotime(), at)
 	if now == s.scanned {
@@ -227,6 +235,7 @@ func (s *Sampler) round() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.until, s.stats.Torn, s.stats.Unplaced = at, torn, unplaced
+	s.machine.count(&s.stats)
 }
 
 // add adds a look at a thread.
@@ -256,7 +265,8 @@ func (s *Sampler) tell() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stats.Processes = make([]ProcessStats, 0, len(s.processes))
-	s.stats.Torn = s.machine.lost()
+	s.stats.Torn = 0
+	s.machine.count(&s.stats)
 	for _, p := range s.processes {
 		s.stats.Torn += p.torn()
 		told := p.told()

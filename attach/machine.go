@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"cg/attach/native"
 	"cg/attach/python"
@@ -18,6 +19,12 @@ type machine struct {
 	err    error          // why there is none
 	ran    map[checkpoint.Thread]*lastRun
 	seen   map[int]bool // processes
+	// known are threads that have events, their own or inherited ones, unknown those that had none when they
+	// were listed last, and refused why processes cannot be sampled; see find.
+	known, unknown map[uint32]bool
+	refused        map[int]error
+	began          int // starts of threads and programs that were told
+	late           int // threads that got their events after they had run
 	// start is a moment of both clocks.
 	start checkpoint.Instant
 	tick  checkpoint.Tick
@@ -30,18 +37,11 @@ type lastRun struct {
 	waiting bool // it was told that it does not run any more
 }
 
-// openMachine begins to sample the threads of a process and of those that it has started.
-func (s *Sampler) openMachine() {
-	var threads []int
-	for _, pid := range family(s.config.PID) {
-		for _, tid := range python.Tasks(pid) {
-			threads = append(threads, int(tid))
-		}
-	}
-	m := &s.machine
+// begin makes the machine of a sampler, which has no reader so far.
+func (m *machine) begin(s *Sampler) {
 	m.ran, m.seen = map[checkpoint.Thread]*lastRun{}, map[int]bool{}
+	m.known, m.unknown, m.refused = map[uint32]bool{}, map[uint32]bool{}, map[int]error{}
 	m.start, m.tick = checkpoint.Monotime(), s.config.Clock.Now()
-	m.reader, m.err = native.Open(threads, s.config.Interval, s.sites.number)
 }
 
 // pauseIntervals is after how many intervals without a look a thread is taken not to run.
@@ -68,7 +68,7 @@ func (s *Sampler) lookMachine(now checkpoint.Instant, at checkpoint.Tick) {
 	pause := checkpoint.Instant(pauseIntervals * s.interval)
 	var round []*Look // not yet in the order of time, as threads differ in when they resumed
 	for _, l := range looks {
-		if s.skipped(l) {
+		if !m.meet(l) {
 			continue
 		}
 		before := m.ran[l.Thread]
@@ -102,14 +102,27 @@ func (s *Sampler) lookMachine(now checkpoint.Instant, at checkpoint.Tick) {
 	s.looks = append(s.looks, round...)
 }
 
-// skipped tells whether a look is of no thread that was seen before, at its end.
-func (s *Sampler) skipped(l native.Look) bool { return l.Ended && s.machine.ran[l.Thread] == nil }
+// meet notes the start and the end of a thread, and tells whether a look is one to add.
+func (m *machine) meet(l native.Look) bool {
+	switch {
+	case l.Began:
+		m.known[l.Thread.TID] = true
+		m.began++
+		return false
+	case l.Ended:
+		delete(m.known, l.Thread.TID)
+		return m.ran[l.Thread] != nil
+	}
+	return true
+}
 
 // tell adds to what is known of a process.
 func (m *machine) tell(p *ProcessStats) {
 	none := errors.Is(p.Why, python.ErrNoPython)
 	switch {
 	case p.Reader != "":
+	case m.refused[p.PID] != nil && none && !m.seen[p.PID]:
+		p.Why = fmt.Errorf("%w; %w", p.Why, m.refused[p.PID])
 	case m.reader != nil && (none || m.seen[p.PID]):
 		p.Reader, p.Why = m.reader.Name(), nil
 	case m.err != nil && none:
@@ -117,12 +130,20 @@ func (m *machine) tell(p *ProcessStats) {
 	}
 }
 
-// lost counts looks for which there was no room.
-func (m *machine) lost() int {
+// count tells what the samples of machine code lack, and what fetching them took.
+func (m *machine) count(to *Stats) {
+	if m.reader == nil {
+		return
+	}
+	to.Lost, to.Throttled, to.Late = m.reader.Lost, m.reader.Throttled, m.late
+}
+
+// cpu is the processor time that machine code takes beside the looking thread.
+func (m *machine) cpu() time.Duration {
 	if m.reader == nil {
 		return 0
 	}
-	return m.reader.Lost
+	return m.reader.CPU()
 }
 
 func (m *machine) close() {

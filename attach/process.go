@@ -243,6 +243,7 @@ func (s *Sampler) scan() {
 			s.processes = append(s.processes, known[child])
 		}
 	}
+	s.machine.find(s.processes)
 	if len(s.processes) > mostProcesses {
 		s.dropEnded()
 	}

@@ -34,6 +34,7 @@ func (r *recorder) startLooking(how *Looking, pid int) {
 	}
 	r.looks = &looker{Sampler: attach.Start(attach.Config{
 		PID: pid, Interval: how.Interval, Budget: how.Budget, Clock: clock(r.channel),
+		Prepared: r.prepared,
 	})}
 	r.names = r.looks.Sites
 }
@@ -74,8 +75,6 @@ func (r *recorder) stopLooking() (held []nemb.Sample) {
 	}
 	r.looks.Stop()
 	held, r.looks.held = r.looks.held, nil
-	stats := r.looks.Stats()
-	r.outcome.Looks = &stats
 	return held
 }
 

@@ -153,6 +153,7 @@ func Run(c Config) (*Outcome, error) {
 	if err != nil {
 		sampler.Stop()
 		r.watch.abandon()
+		r.prepared.Close()
 		return nil, err
 	}
 	o.PID = child.PID()
@@ -205,6 +206,16 @@ func (c Config) command(r *recorder) launcher.Cmd {
 	}
 	if c.Merge {
 		cmd.ResultBlock = r.block
+	}
+	if c.Look != nil {
+		before := cmd.Prefork
+		cmd.Prefork = func() error {
+			if before != nil {
+				before()
+			}
+			r.prepared = attach.Prepare(c.Look.Interval)
+			return nil
+		}
 	}
 	if c.Account == nil {
 		return cmd

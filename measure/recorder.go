@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"cg/attach"
 	"cg/checkpoint"
 	"cg/events"
 	"cg/kernels"
@@ -36,9 +37,10 @@ type recorder struct {
 	names      func() []checkpoint.Site
 	interval   time.Duration
 	ending     func()
-	live       *live   // nil where nobody looks
-	looks      *looker // nil where the program is not looked at from outside
-	watch      *watch  // nil without GPUs
+	live       *live            // nil where nobody looks
+	looks      *looker          // nil where the program is not looked at from outside
+	prepared   *attach.Prepared // of a program that was started for that
+	watch      *watch           // nil without GPUs
 	kernels    *kernels.Gatherer
 	counters   *beside.Recorder
 	threads    *threads
@@ -216,7 +218,8 @@ func (r *recorder) finish() {
 	}
 	o.Attributed = r.attributor.Finish()
 	if r.looks != nil {
-		o.LookSites = r.looks.Sites()
+		stats := r.looks.Stats() // with the looks of the last windows
+		o.Looks, o.LookSites = &stats, r.looks.Sites()
 	}
 }
 

@@ -21,9 +21,13 @@ type StackSampling struct {
 	// Waiting is those of Samples of threads that were on no processor. They tell time, and no
 	// energy.
 	Waiting int `json:"waiting"`
-	// Torn counts stacks that changed while they were read, four times in a row, and samples of machine
-	// code for which there was no room: they are in no figure.
+	// Torn counts stacks that changed while they were read, four times in a row: they are in no figure.
 	Torn int `json:"torn"`
+	// Lost counts samples of machine code for which there was no room, Throttled the pauses that the kernel
+	// made as samples took it too long, Late the threads that ran before they were sampled.
+	Lost      int `json:"lost,omitempty"`
+	Throttled int `json:"throttled,omitempty"`
+	Late      int `json:"late,omitempty"`
 	// Unplaced counts stacks of threads of which it is not known which of the process's tasks they
 	// are: they are in no figure.
 	Unplaced  int              `json:"unplaced"`
@@ -49,7 +53,8 @@ func (r *Run) stackSampling(o *measure.Outcome) {
 	}
 	r.StackSampling = &StackSampling{
 		IntervalMs: s.Interval.Seconds() * 1e3, ReachedMs: s.Mean.Seconds() * 1e3, Samples: s.Looks, Waiting: s.Waiting,
-		Torn: s.Torn, Unplaced: s.Unplaced, OwnCPUS: s.CPU.Seconds(), Attached: o.Attached, Ended: o.Over,
+		Torn: s.Torn, Lost: s.Lost, Throttled: s.Throttled, Late: s.Late, Unplaced: s.Unplaced,
+		OwnCPUS: s.CPU.Seconds(), Attached: o.Attached, Ended: o.Over,
 		Processes: []SampledProcess{},
 	}
 	var readers []string
@@ -84,8 +89,12 @@ func (r *Run) warnOfStackSampling(s *attach.Stats) {
 			told.IntervalMs))
 	}
 	if all := s.Looks + s.Torn; float64(s.Torn) > tornSampling*float64(all) {
-		r.Warn("stacks-torn", fmt.Sprintf("%d of %d stacks changed while they were read, or had no room, and are in "+
+		r.Warn("stacks-torn", fmt.Sprintf("%d of %d stacks changed while they were read, and are in "+
 			"no figure: functions that are called very often may have too little", s.Torn, all))
+	}
+	if missing := missingSamples(s); missing != "" {
+		r.Warn("samples-lost", missing+": functions of machine code may have too little, and what is missing is "+
+			"uninstrumented, or counts as waiting")
 	}
 	if all := s.Looks + s.Unplaced; float64(s.Unplaced) > tornSampling*float64(all) {
 		r.Warn("threads-unknown", fmt.Sprintf("%d of %d stacks were of threads that the kernel does not have under "+
@@ -119,6 +128,25 @@ func (r *Run) warnOfStackSampling(s *attach.Stats) {
 		r.Warn("stacks-unread", "the stacks of "+strings.Join(names, ", ")+" were not read ("+
 			told.why()+"): what they use is uninstrumented")
 	}
+}
+
+// missingSamples says in words what the samples of machine code lack, "" for nothing of weight.
+func missingSamples(s *attach.Stats) string {
+	var missing []string
+	tell := func(n int, of string) {
+		missing = append(missing, fmt.Sprintf("%d %s", n, of))
+	}
+	if float64(s.Lost) > tornSampling*float64(s.Looks+s.Lost) {
+		tell(s.Lost, fmt.Sprintf("samples had no room, of %d", s.Looks+s.Lost))
+	}
+	if float64(s.Throttled) > tornSampling*float64(s.Looks) {
+		tell(s.Throttled, "times the kernel paused the samples of a thread, since they took too long "+
+			"(kernel.perf_event_max_sample_rate, kernel.perf_cpu_time_max_percent)")
+	}
+	if s.Late > 0 {
+		tell(s.Late, "threads ran before they were sampled")
+	}
+	return strings.Join(missing, "; ")
 }
 
 // why is the first reason for which stacks were not read.

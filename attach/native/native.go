@@ -1,6 +1,6 @@
 // Package native samples the functions of machine code of running programs.
 //
-// It takes the number of threads and gives, after each interval of a thread's processor time, the
+// It takes the events of threads and gives, after each interval of a thread's processor time, the
 // functions in which it was: by perf events (attach/perf), the callers by the files' unwind tables
 // (attach/unwind) or by frame pointers, as Go keeps them, and the names by the files' symbols, Go's
 // table of functions, or the map that a just-in-time compiler writes for perf. Processes that run
@@ -11,10 +11,14 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"cg/attach/perf"
 	"cg/attach/unwind"
@@ -26,6 +30,7 @@ type Look struct {
 	Thread checkpoint.Thread
 	At     checkpoint.Instant
 	Path   []checkpoint.SiteID // the outermost function first
+	Began  bool                // the thread was started, or is another program's: no path
 	Ended  bool                // the thread has ended: no path
 }
 
@@ -37,6 +42,8 @@ type Reader struct {
 	looks  []Look
 	paths  map[checkpoint.Thread][]checkpoint.SiteID // the last of each thread
 	Lost   int                                       // samples for which there was no room
+	// Throttled is how often the kernel paused the samples of a thread, as they took it too long.
+	Throttled int
 	// Python are processes of which no looks are taken, as those of CPython are. Others are told by the
 	// names of their files, from their start on.
 	Python map[uint32]bool
@@ -49,6 +56,7 @@ type Reader struct {
 	bytes      int // of the queue
 	full       int // records for which the queue had no room
 	stop, done chan struct{}
+	cpu        atomic.Int64 // of the thread that fetches, ns
 }
 
 // The most that is kept or followed.
@@ -57,17 +65,24 @@ const (
 	mostFrames = 1 << 8
 )
 
-// Open begins to sample threads. number gives the number of a function.
-func Open(threads []int, interval time.Duration, number func(checkpoint.Site) checkpoint.SiteID) (*Reader, error) {
-	p, err := perf.Open(threads, interval)
-	if err != nil {
-		return nil, err
-	}
+// Open reads what a sampler has, whose threads may be added later. number gives the number of a function.
+// The sampler is the reader's from then on.
+func Open(p *perf.Sampler, number func(checkpoint.Site) checkpoint.SiteID) *Reader {
 	r := newReader(number)
 	r.perf, r.stop, r.done = p, make(chan struct{}), make(chan struct{})
 	go r.pump()
-	return r, nil
+	return r
 }
+
+// Add samples a thread, too: see perf.Sampler.
+func (r *Reader) Add(thread int) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.perf.Add(thread)
+}
+
+// CPU is the processor time that the fetching of records took, beside Read.
+func (r *Reader) CPU() time.Duration { return time.Duration(r.cpu.Load()) }
 
 func newReader(number func(checkpoint.Site) checkpoint.SiteID) *Reader {
 	return &Reader{spaces: map[uint32]*space{}, paths: map[checkpoint.Thread][]checkpoint.SiteID{},
@@ -91,6 +106,7 @@ const (
 // pump fetches records until the end.
 func (r *Reader) pump() {
 	defer close(r.done)
+	runtime.LockOSThread() // for good: the thread's time is that of fetching
 	ticks := time.NewTicker(pumpEvery)
 	defer ticks.Stop()
 	for {
@@ -99,6 +115,10 @@ func (r *Reader) pump() {
 			return
 		case <-ticks.C:
 			r.fetch()
+			var t unix.Timespec
+			if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) == nil {
+				r.cpu.Store(t.Nano())
+			}
 		}
 	}
 }
@@ -169,7 +189,9 @@ func (r *Reader) take(record *perf.Record) {
 		r.space(record.PID).add(record.Mapping)
 	case perf.Exec:
 		r.spaces[record.PID] = newSpace(record.PID)
+		r.begin(record)
 	case perf.Fork:
+		r.begin(record)
 		if record.PID != record.Parent {
 			r.spaces[record.PID] = r.space(record.Parent).fork(record.PID)
 		}
@@ -182,7 +204,15 @@ func (r *Reader) take(record *perf.Record) {
 		}
 	case perf.Lost:
 		r.Lost += int(record.Lost)
+	case perf.Throttled:
+		r.Throttled++
 	}
+}
+
+// begin tells of a thread that was started, or runs another program.
+func (r *Reader) begin(record *perf.Record) {
+	thread := checkpoint.Thread{PID: record.PID, TID: record.TID}
+	r.looks = append(r.looks, Look{Thread: thread, At: record.At, Began: true})
 }
 
 // space is the memory of a process.

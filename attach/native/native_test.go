@@ -116,9 +116,10 @@ func TestProcesses(t *testing.T) {
 	r.take(&perf.Record{Kind: perf.Lost, Lost: 3})
 	var got []string
 	for _, l := range r.looks {
-		got = append(got, fmt.Sprintf("%s %v", n.path(l.Path), l.Ended))
+		got = append(got, fmt.Sprintf("%s %v %v", n.path(l.Path), l.Began, l.Ended))
 	}
-	if want := []string{"outer false", " false", " true"}; !slices.Equal(got, want) || r.Lost != 3 {
+	began := " true false"
+	if want := []string{began, "outer false false", began, " false false", " false true"}; !slices.Equal(got, want) || r.Lost != 3 {
 		t.Errorf("%q, %d lost, want %q", got, r.Lost, want)
 	}
 	if r.spaces[1<<30] != nil || r.spaces[7] == nil {

@@ -35,10 +35,14 @@ var errRing = errors.New("there is no room for what the kernel writes: raise uli
 
 // Sampler has the events of some threads, and of what they start.
 type Sampler struct {
+	interval  time.Duration
+	online    []int   // processors
 	rings     []*ring // one a processor
 	ringBytes int     // of each
 	events    []int
 	buffer    []byte
+	owner     map[uint64]uint32 // thread that an event was opened for, by the event's number
+	own       map[uint32]bool   // threads with events of their own
 	// UserOnly tells that the time that threads spend in the kernel has no samples, as the kernel
 	// permits no more.
 	UserOnly bool
@@ -50,9 +54,8 @@ type ring struct {
 	memory []byte
 }
 
-// Open samples threads each interval of processor time. The error says what to do where the
-// kernel does not permit it. Threads that end meanwhile are left out.
-func Open(threads []int, interval time.Duration) (*Sampler, error) {
+// Open makes a Sampler of no threads, which takes a sample each interval of a thread's processor time.
+func Open(interval time.Duration) (*Sampler, error) {
 	if runtime.GOARCH != "amd64" {
 		return nil, errors.New("functions of machine code are read on x86-64 alone")
 	}
@@ -60,70 +63,121 @@ func Open(threads []int, interval time.Duration) (*Sampler, error) {
 	if err != nil {
 		return nil, err
 	}
-	for size := mostRing; ; size /= 2 {
-		s := &Sampler{ringBytes: size}
-		err := s.open(online, threads, interval)
-		if err == nil {
-			return s, nil
-		}
-		s.Close()
-		if !errors.Is(err, errRing) || size <= leastRing {
-			return nil, explained(err)
-		}
+	s := &Sampler{interval: interval, online: online, ringBytes: mostRing, owner: map[uint64]uint32{},
+		own: map[uint32]bool{}}
+	s.clear()
+	return s, nil
+}
+
+// clear makes rings without memory.
+func (s *Sampler) clear() {
+	s.rings = s.rings[:0]
+	for range s.online {
+		s.rings = append(s.rings, &ring{fd: -1})
 	}
 }
 
-// open samples threads on each of the processors.
-func (s *Sampler) open(online, threads []int, interval time.Duration) error {
-	for _, processor := range online {
-		r := &ring{fd: -1}
-		s.rings = append(s.rings, r)
-		for _, thread := range threads {
-			err := s.add(r, processor, thread, interval)
-			if err != nil && !errors.Is(err, unix.ESRCH) && !errors.Is(err, unix.ENODEV) {
-				return err
-			}
+// Add samples a thread from now on, and what it starts. A thread may inherit the events of the one that
+// started it, too: its samples come once. The error says what to do where the kernel does not permit
+// it; it is unix.ESRCH for a thread that has ended. A thread that was added is left as it is.
+func (s *Sampler) Add(thread int) error {
+	if s.own[uint32(thread)] {
+		return nil
+	}
+	if err := s.openAll(thread, 0); err != nil {
+		return err
+	}
+	s.own[uint32(thread)] = true
+	return nil
+}
+
+// Inherit samples the programs that the calling thread executes in the processes that it starts next,
+// from their first instruction on, and what those start. The thread itself, and a process before it
+// has become a program, have no samples. The error is that of Add.
+func (s *Sampler) Inherit() error {
+	return s.openAll(0, unix.PerfBitDisabled|unix.PerfBitEnableOnExec)
+}
+
+// openAll opens the events of a thread on each processor, with rings as large as is permitted.
+func (s *Sampler) openAll(thread int, bits uint64) error {
+	for {
+		first := len(s.events) == 0
+		err := s.open(thread, bits)
+		switch {
+		case err == nil:
+			return nil
+		case !first || !errors.Is(err, errRing) || s.ringBytes <= leastRing:
+			return explained(err)
+		}
+		s.Close()
+		s.clear()
+		s.ringBytes /= 2
+	}
+}
+
+// open opens the events of a thread on each processor. Where it fails, those that are open stay, and
+// their samples count.
+func (s *Sampler) open(thread int, bits uint64) error {
+	opened := 0
+	for n, processor := range s.online {
+		switch err := s.add(s.rings[n], processor, thread, bits); {
+		case err == nil:
+			opened++
+		case !errors.Is(err, unix.ENODEV): // which went offline
+			return err
 		}
 	}
-	if len(s.events) == 0 {
-		return unix.ESRCH
+	if opened == 0 {
+		return unix.ENODEV
 	}
 	return nil
 }
 
 // Check tells why a thread cannot be sampled, nil where it can.
 func Check(thread int) error {
-	s, err := Open([]int{thread}, time.Second)
-	if err == nil {
-		s.Close()
+	s, err := Open(time.Second)
+	if err != nil {
+		return err
 	}
-	return err
+	defer s.Close()
+	return s.Add(thread)
 }
 
 // add samples a thread on a processor.
-func (s *Sampler) add(r *ring, processor, thread int, interval time.Duration) error {
-	attr := attributes(interval, s.UserOnly)
+func (s *Sampler) add(r *ring, processor, thread int, bits uint64) error {
+	attr := attributes(s.interval, s.UserOnly)
+	attr.Bits |= bits
 	fd, err := unix.PerfEventOpen(attr, thread, processor, -1, unix.PERF_FLAG_FD_CLOEXEC)
-	if errors.Is(err, fs.ErrPermission) && !s.UserOnly {
+	if errors.Is(err, fs.ErrPermission) && !s.UserOnly && len(s.events) == 0 {
 		s.UserOnly = true
-		return s.add(r, processor, thread, interval)
+		return s.add(r, processor, thread, bits)
 	}
 	if err != nil {
 		return err
 	}
-	if r.fd >= 0 {
-		if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_OUTPUT, r.fd); err != nil {
-			unix.Close(fd)
-			return err
-		}
-	} else if r.memory, err = mapRing(fd, s.ringBytes); err != nil {
+	if err := s.direct(r, fd); err != nil {
 		unix.Close(fd)
 		return err
-	} else {
-		r.fd = fd
 	}
 	s.events = append(s.events, fd)
+	var id uint64
+	_, _, no := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.PERF_EVENT_IOC_ID, uintptr(unsafe.Pointer(&id)))
+	if no != 0 {
+		return no
+	}
+	s.owner[id] = uint32(thread)
 	return nil
+}
+
+// direct has the kernel write the samples of an event into a ring.
+func (s *Sampler) direct(r *ring, fd int) (err error) {
+	if r.fd >= 0 {
+		return unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_OUTPUT, r.fd)
+	}
+	if r.memory, err = mapRing(fd, s.ringBytes); err == nil {
+		r.fd = fd
+	}
+	return err
 }
 
 // attributes is what an event has: struct perf_event_attr of perf_event_open(2).
@@ -132,8 +186,8 @@ func attributes(interval time.Duration, userOnly bool) *unix.PerfEventAttr {
 		Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_TASK_CLOCK,
 		Size:   uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
 		Sample: uint64(interval),
-		Sample_type: unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME | unix.PERF_SAMPLE_REGS_USER |
-			unix.PERF_SAMPLE_STACK_USER,
+		Sample_type: unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME | unix.PERF_SAMPLE_ID |
+			unix.PERF_SAMPLE_REGS_USER | unix.PERF_SAMPLE_STACK_USER,
 		Bits: unix.PerfBitInherit | unix.PerfBitMmap | unix.PerfBitMmap2 | unix.PerfBitComm | unix.PerfBitCommExec |
 			unix.PerfBitTask | unix.PerfBitSampleIDAll | unix.PerfBitUseClockID | unix.PerfBitExcludeHv,
 		Clockid: unix.CLOCK_MONOTONIC, Sample_regs_user: registersMask, Sample_stack_user: StackBytes,
@@ -164,6 +218,8 @@ func (s *Sampler) Close() {
 		unix.Close(fd)
 	}
 	s.rings, s.events = nil, nil
+	clear(s.owner)
+	clear(s.own)
 }
 
 // Read gives the records that were written since the last Read, those of a processor in the order
@@ -171,9 +227,25 @@ func (s *Sampler) Close() {
 func (s *Sampler) Read(each func(*Record)) {
 	for _, r := range s.rings {
 		if r.memory != nil {
-			s.buffer = drain(r.memory, os.Getpagesize(), s.buffer, each)
+			s.buffer = drain(r.memory, os.Getpagesize(), s.buffer, func(record *Record) {
+				if s.counts(record) {
+					each(record)
+				}
+			})
 		}
 	}
+}
+
+// counts tells whether a record is to be given. A thread that has events of its own, and inherited those
+// of another, writes each record twice.
+func (s *Sampler) counts(r *Record) bool {
+	if s.own[r.by] && s.owner[r.event] != r.by {
+		return false
+	}
+	if r.Kind == Exit {
+		delete(s.own, r.TID) // another thread may get its number
+	}
+	return true
 }
 
 // The fields of struct perf_event_mmap_page that a reader needs (linux/perf_event.h).

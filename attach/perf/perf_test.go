@@ -33,7 +33,7 @@ func pair(a, b uint32) uint64 { return uint64(a) | uint64(b)<<32 }
 // sampled is a sample of a thread, whose registers are 0x100 and so on in the order of placed, with two
 // words of the stack, of which the thread has one.
 func sampled() []byte {
-	all := []uint64{pair(7, 8), 1000, abi64}
+	all := []uint64{pair(7, 8), 1000, 44, abi64}
 	for i := range placed {
 		all = append(all, uint64(0x100+i))
 	}
@@ -42,23 +42,24 @@ func sampled() []byte {
 
 func TestRecords(t *testing.T) {
 	mapped := words(unix.PERF_RECORD_MMAP2, 0, pair(7, 8), 0x1000, 0x500, 0x40, pair(8, 1), 99, 0, pair(5, 2),
-		0x6262612f /* /abb */, pair(7, 8), 1001)
+		0x6262612f /* /abb */, pair(7, 8), 1001, 44)
 	for _, test := range []struct {
 		b    []byte
 		want Record
 	}{
 		{mapped, Record{Kind: Map, PID: 7, TID: 8, At: 1001, Mapping: Mapping{Start: 0x1000, End: 0x1500, Offset: 0x40,
 			Major: 8, Minor: 1, Inode: 99, Name: "/abb"}}},
-		{words(unix.PERF_RECORD_COMM, unix.PERF_RECORD_MISC_COMM_EXEC, pair(7, 7), 0x61, pair(7, 7), 5),
+		{words(unix.PERF_RECORD_COMM, unix.PERF_RECORD_MISC_COMM_EXEC, pair(7, 7), 0x61, pair(7, 7), 5, 44),
 			Record{Kind: Exec, PID: 7, TID: 7, At: 5}},
-		{words(unix.PERF_RECORD_FORK, 0, pair(9, 7), pair(10, 7), 6, pair(7, 7), 6),
+		{words(unix.PERF_RECORD_FORK, 0, pair(9, 7), pair(10, 7), 6, pair(7, 7), 6, 44),
 			Record{Kind: Fork, PID: 9, Parent: 7, TID: 10, At: 6}},
-		{words(unix.PERF_RECORD_EXIT, 0, pair(9, 7), pair(10, 7), 6, pair(7, 7), 6),
+		{words(unix.PERF_RECORD_EXIT, 0, pair(9, 7), pair(10, 7), 6, pair(7, 7), 6, 44),
 			Record{Kind: Exit, PID: 9, Parent: 7, TID: 10, At: 6}},
-		{words(unix.PERF_RECORD_LOST, 0, 1, 12, pair(7, 7), 6), Record{Kind: Lost, PID: 7, TID: 7, Lost: 12, At: 6}},
+		{words(unix.PERF_RECORD_LOST, 0, 1, 12, pair(7, 7), 6, 44), Record{Kind: Lost, PID: 7, TID: 7, Lost: 12, At: 6}},
+		{words(unix.PERF_RECORD_THROTTLE, 0, 6, 44, 44, pair(7, 8), 6, 44), Record{Kind: Throttled, PID: 7, TID: 8, At: 6}},
 	} {
 		got, ok := parse(test.b)
-		if !ok || got.Mapping != test.want.Mapping {
+		if !ok || got.event != 44 || got.by != binary.LittleEndian.Uint32(test.b[len(test.b)-20:]) || got.Mapping != test.want.Mapping {
 			t.Errorf("%x is %+v", test.b, got)
 			continue
 		}
@@ -67,7 +68,7 @@ func TestRecords(t *testing.T) {
 			t.Errorf("%+v, want %+v", got, test.want)
 		}
 	}
-	if _, ok := parse(words(unix.PERF_RECORD_COMM, 0, pair(7, 7), 0x61, pair(7, 7), 5)); ok {
+	if _, ok := parse(words(unix.PERF_RECORD_COMM, 0, pair(7, 7), 0x61, pair(7, 7), 5, 44)); ok {
 		t.Error("a new name of a thread is another program")
 	}
 	got, ok := parse(sampled())
@@ -77,6 +78,28 @@ func TestRecords(t *testing.T) {
 	r := got.Registers
 	if r[0] != 0x100 || r[6] != 0x106 || r[7] != 0x107 || r[16] != 0x108 || r[15] != 0x110 || len(got.Stack) != 8 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A thread that inherited the events of another, and has its own, writes each record twice.
+func TestRecordsOnce(t *testing.T) {
+	s := &Sampler{owner: map[uint64]uint32{1: 7, 2: 8, 3: 0}, own: map[uint32]bool{7: true, 8: true}}
+	for _, test := range []struct {
+		name  string
+		r     Record
+		count bool
+	}{
+		{"its own", Record{Kind: Sample, by: 8, event: 2}, true},
+		{"of the one that started it", Record{Kind: Sample, by: 8, event: 1}, false},
+		{"of one without its own", Record{Kind: Sample, by: 9, event: 1}, true},
+		{"of a prepared program", Record{Kind: Sample, by: 10, event: 3}, true},
+		{"an inherited end", Record{Kind: Exit, TID: 8, by: 8, event: 1}, false},
+		{"its end", Record{Kind: Exit, TID: 8, by: 8, event: 2}, true},
+		{"another with its number", Record{Kind: Sample, by: 8, event: 1}, true},
+	} {
+		if got := s.counts(&test.r); got != test.count {
+			t.Errorf("%s: %v", test.name, got)
+		}
 	}
 }
 
@@ -130,7 +153,7 @@ func TestCheck(t *testing.T) {
 			t.Error(told)
 		}
 	}
-	if _, err := Open([]int{1 << 30}, time.Second); err == nil {
+	if err := Check(1 << 30); err == nil {
 		t.Error("a thread that is not there is sampled")
 	}
 }

@@ -16,12 +16,13 @@ type Kind int
 
 // The kinds of records that are read. Others are passed over.
 const (
-	Sample Kind = iota // a thread ran there
-	Map                // a process mapped code
-	Exec               // a process runs another program
-	Fork               // a thread or a process was started
-	Exit               // a thread has ended
-	Lost               // there was no room for records
+	Sample    Kind = iota // a thread ran there
+	Map                   // a process mapped code
+	Exec                  // a process runs another program
+	Fork                  // a thread or a process was started
+	Exit                  // a thread has ended
+	Lost                  // there was no room for records
+	Throttled             // the kernel took no samples for a while, as they took it too long
 )
 
 // Registers are those of a thread, as DWARF numbers them on x86-64 (System V ABI, figure 3.36): 7 is
@@ -39,6 +40,9 @@ type Record struct {
 	Stack     []byte
 	Mapping   Mapping // of a Map
 	Lost      uint64  // of a Lost: records
+
+	by    uint32 // the thread whose event wrote it
+	event uint64 // the number of that event, or of the one that it inherited
 }
 
 // Mapping is a part of a file in the memory of a process.
@@ -51,7 +55,7 @@ type Mapping struct {
 
 const (
 	headerBytes = 8
-	trailer     = 16 // process, thread and time behind a record that is no sample
+	trailer     = 24 // process, thread, time and event behind a record that is no sample
 )
 
 // registersMask is the registers of a sample (arch/x86/include/uapi/asm/perf_regs.h): those of
@@ -73,7 +77,9 @@ func parse(b []byte) (*Record, bool) {
 	}
 	end := b[len(b)-trailer:]
 	b = b[:len(b)-trailer]
-	r := &Record{PID: order.Uint32(end), TID: order.Uint32(end[4:]), At: checkpoint.Instant(order.Uint64(end[8:]))}
+	r := &Record{PID: order.Uint32(end), TID: order.Uint32(end[4:]), At: checkpoint.Instant(order.Uint64(end[8:])),
+		event: order.Uint64(end[16:])}
+	r.by = r.TID
 	switch {
 	case kind == unix.PERF_RECORD_MMAP2 && len(b) > 64 && misc&unix.PERF_RECORD_MISC_MMAP_BUILD_ID == 0:
 		r.Kind, r.PID, r.TID = Map, order.Uint32(b), order.Uint32(b[4:])
@@ -94,6 +100,8 @@ func parse(b []byte) (*Record, bool) {
 		r.At = checkpoint.Instant(order.Uint64(b[16:]))
 	case kind == unix.PERF_RECORD_LOST && len(b) >= 16:
 		r.Kind, r.Lost = Lost, order.Uint64(b[8:])
+	case kind == unix.PERF_RECORD_THROTTLE:
+		r.Kind = Throttled
 	default:
 		return nil, false
 	}
@@ -105,14 +113,15 @@ const abi64 = 2
 
 // sample reads a sample. What has no registers of a program, such as a thread of the kernel, is none.
 func sample(b []byte) (*Record, bool) {
-	const fixed = 4 + 4 + 8 + 8 + 8*len(placed)
-	if len(b) < fixed+8 || order.Uint64(b[16:]) != abi64 {
+	const fixed = 4 + 4 + 8 + 8 + 8 + 8*len(placed)
+	if len(b) < fixed+8 || order.Uint64(b[24:]) != abi64 {
 		return nil, false
 	}
 	r := &Record{Kind: Sample, PID: order.Uint32(b), TID: order.Uint32(b[4:]),
-		At: checkpoint.Instant(order.Uint64(b[8:]))}
+		At: checkpoint.Instant(order.Uint64(b[8:])), event: order.Uint64(b[16:])}
+	r.by = r.TID
 	for i, to := range placed {
-		r.Registers[to] = order.Uint64(b[24+8*i:])
+		r.Registers[to] = order.Uint64(b[32+8*i:])
 	}
 	b = b[fixed:]
 	size := order.Uint64(b)

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cg/attach/perf"
 	"cg/checkpoint"
 	"cg/nemb"
 	"cg/nemb/account"
@@ -88,7 +89,8 @@ func Examine(root nemb.Root, want []string, window time.Duration) (*Diagnosis, e
 	d.walls(root, m, &found)
 	d.filtering(root, m, &found)
 	d.surroundings(m)
-	d.account()
+	d.account(account.InheritWorks())
+	d.stacks(perf.Check(unix.Getpid()))
 	if c := clockOf(root); !c.Invariant && c.Kernel != "" {
 		d.add("clock", Remark, "", "the processors' cycle counter is not invariant: checkpoints read CLOCK_MONOTONIC, "+
 			"which takes some three times as long")
@@ -305,14 +307,21 @@ func (d *Diagnosis) surroundings(m Machine) {
 }
 
 // account tells how the processor time of programs is counted.
-func (d *Diagnosis) account() {
-	err := account.InheritWorks()
+func (d *Diagnosis) account(err error) {
 	if err == nil {
 		return
 	}
 	d.add("perf_event", Warning, "sudo sysctl kernel.perf_event_paranoid=2",
-		"the processor time of programs comes from /proc, in steps of 10 ms, and short-lived processes are missed; "+
-			"cg measure --sample tells no functions of machine code: %v", err)
+		"the processor time of programs comes from /proc, in steps of 10 ms, and short-lived processes are missed: %v",
+		err)
+}
+
+// stacks tells why functions of machine code cannot be sampled.
+func (d *Diagnosis) stacks(err error) {
+	if err != nil {
+		d.add("stacks", Remark, "", "cg measure --sample and --pid tell no functions of machine code, those of Python "+
+			"alone: %v", err)
+	}
 }
 
 // sessions tells who else measures here.

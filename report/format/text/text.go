@@ -411,8 +411,12 @@ func stackSampling(s *report.StackSampling) string {
 	if len(readers) > 0 {
 		text += " of " + strings.Join(readers, ", ")
 	}
-	text += fmt.Sprintf(", read from outside each %.3g ms; in %s of them the thread was on no processor; %d torn; "+
-		"%s of processor time", s.ReachedMs, figures.Count(uint64(s.Waiting)), s.Torn, figures.Seconds(s.OwnCPUS))
+	text += fmt.Sprintf(", read from outside each %.3g ms; in %s of them the thread was on no processor; %d torn; ",
+		s.ReachedMs, figures.Count(uint64(s.Waiting)), s.Torn)
+	if s.Lost > 0 {
+		text += figures.Count(uint64(s.Lost)) + " without room; "
+	}
+	text += figures.Seconds(s.OwnCPUS) + " of processor time"
 	return text + "; no calls are known, and time is an estimate, too"
 }
 
