@@ -766,6 +766,57 @@ func holdsGauges(t *testing.T, f *sdkFile, path string) {
 	}
 }
 
+// Those of C and C++ have the same gauges.
+func TestGaugesOfCSessions(t *testing.T) {
+	t.Parallel()
+	const program = `#include "codegreen.h"
+int main(void)
+{
+	const struct timespec most = {0, 700000000};
+	codegreen_options options = {"session.json", 0, 1, 0, 0, 0, "all", 99};
+	codegreen_task task;
+	if (codegreen_start("refused", &options) == 0)
+		return 2;
+	options.gauge_interval_ms = 100;
+	options.gauges = "cpu-util,cpu-clock,hwmon,nvml-temp";
+	codegreen_start("g", &options);
+	task = codegreen_begin("long");
+	nanosleep(&most, 0);
+	codegreen_end(task);
+	codegreen_end(codegreen_begin("short"));
+	return codegreen_stop();
+}`
+	cg := filepath.Join(os.Getenv("CG_TEST_BIN"), "cg")
+	for _, compiler := range []string{"cc -xc -std=c99", "c++ -xc++ -std=c++11"} {
+		words := strings.Fields(compiler)
+		if _, err := exec.LookPath(words[0]); err != nil {
+			if os.Getenv("CI") == "true" {
+				t.Fatal(err)
+			}
+			t.Skip(err)
+		}
+		dir := t.TempDir()
+		env := gaugesMachine(t, append(os.Environ(), "CODEGREEN_CG="+cg, "XDG_RUNTIME_DIR="+t.TempDir()))
+		for _, argv := range [][]string{
+			{cg, "sdk", "c", "sdk"},
+			append(words, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Isdk", "-pthread", "-o", "program", "-"),
+			{"./program"},
+		} {
+			cmd := exec.Command(argv[0], argv[1:]...)
+			cmd.Dir, cmd.Env, cmd.Stdin = dir, env, strings.NewReader(program)
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%q: %v\n%s", argv, err, out)
+			}
+			if argv[0] == "./program" {
+				says(t, string(out), "codegreen: gauge interval 99ms: use 100ms to 1m")
+			}
+		}
+		path := filepath.Join(dir, "session.json")
+		holdsGauges(t, readSession(t, path, ""), path)
+	}
+}
+
 // Python's sessions have the same gauges.
 func TestGaugesOfPythonSessions(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package c
 import (
 	"embed"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"cg/checkpoint"
@@ -62,8 +63,8 @@ func moved(path, from, to string) string {
 	return path
 }
 
-// sdkHeader is what cg sdk writes; it is nobody's.
-const sdkHeader = "codegreen.h"
+// sdkHeaders are what cg sdk writes; they are nobody's.
+var sdkHeaders = []string{"codegreen.h", "codegreen_requests.h"}
 
 // owned gives the whole path of a region's file, if functions in it are wanted.
 func (w owner) owned(r region) (path string, is bool) {
@@ -76,7 +77,7 @@ func (w owner) owned(r region) (path string, is bool) {
 	}
 	path = filepath.Clean(path)
 	own := false
-	if filepath.Base(path) == sdkHeader {
+	if slices.Contains(sdkHeaders, filepath.Base(path)) {
 		return "", false
 	}
 	for _, folder := range w.folders {

@@ -59,6 +59,8 @@ typedef struct {
 	int no_concurrent_warning; /* do not warn of other processes that have a session */
 	long interval_us;          /* between two samples, 100 to 60000000; else the run's, or cg's */
 	long buffer;               /* samples that cg keeps until they are read, 16 to 1048576 */
+	const char *gauges;        /* to record, such as "cpu-util,nvml-temp", or "all" */
+	long gauge_interval_ms;    /* 100 to 60000; else 1000 */
 } codegreen_options;
 
 /* A task is its number, from 1 on; -1 is none. */
@@ -294,11 +296,8 @@ CODEGREEN_ONE int codegreen_tell(const char *message, int length)
 /* codegreen_hear takes a message of cg, and gives its length; 0 or less where there is none. */
 CODEGREEN_ONE long codegreen_hear(char *message, size_t size, int patience_ms)
 {
-	struct pollfd heard;
+	struct pollfd heard = {codegreen_state.fd, POLLIN, 0};
 	long n;
-	heard.fd = codegreen_state.fd;
-	heard.events = POLLIN;
-	heard.revents = 0;
 	while ((n = poll(&heard, 1, patience_ms)) < 0 && errno == EINTR)
 		;
 	if (n <= 0)
@@ -328,11 +327,11 @@ CODEGREEN_ONE void codegreen_leave(void) { codegreen_stop(); }
 /* codegreen_open_session starts a session, the locks being held. */
 CODEGREEN_ONE int codegreen_open_session(const char *name, const codegreen_options *options)
 {
-	static const codegreen_options none = {NULL, NULL, 0, 0, 0, 0};
+	static const codegreen_options none = {NULL, NULL, 0, 0, 0, 0, NULL, 0};
 	const codegreen_options *o = options ? options : &none;
 	struct codegreen_state *s = &codegreen_state;
 	const int csv = o->format && strcmp(o->format, "csv") == 0;
-	char cg[4096], file[128], number[24], pid[24], interval[24], buffer[24], version[128], heard[4096];
+	char cg[4096], file[128], number[24], pid[24], interval[24], buffer[24], gauges[24], version[128], heard[4096];
 	const char *language = "c";
 	int n;
 	long standard = 0;
@@ -354,11 +353,13 @@ CODEGREEN_ONE int codegreen_open_session(const char *name, const codegreen_optio
 	snprintf(pid, sizeof pid, "%ld", (long)getpid());
 	snprintf(interval, sizeof interval, "%ld", o->interval_us);
 	snprintf(buffer, sizeof buffer, "%ld", o->buffer);
+	snprintf(gauges, sizeof gauges, "%ld", o->gauge_interval_ms ? o->gauge_interval_ms : 1000);
 	snprintf(version, sizeof version, "%ld (%.100s)", standard, __VERSION__);
-	const char *arguments[24] = {cg, "session", "--pid", pid, "--name", name ? name : "default", "--output",
+	const char *arguments[28] = {cg, "session", "--pid", pid, "--name", name ? name : "default", "--output",
 		o->output ? o->output : file, "--format", o->format ? o->format : "auto", "--language", language,
-		"--language-version", version, "--interval-us", interval, "--buffer", buffer};
-	n = 18;
+		"--language-version", version, "--interval-us", interval, "--buffer", buffer,
+		"--gauge-interval-ms", gauges, "--gauges", o->gauges ? o->gauges : ""};
+	n = 22;
 	if (o->time_series)
 		arguments[n++] = "--time-series";
 	if (o->no_concurrent_warning)
@@ -496,7 +497,6 @@ CODEGREEN_ONE codegreen_energy codegreen_energy_of(codegreen_task task)
 	long long micro[4] = {-1, -1, -1, -1};
 	char message[256];
 	double joules[4];
-	codegreen_energy energy;
 	int i, n;
 	pthread_mutex_lock(&s->asking); /* nobody stops the session meanwhile */
 	if (s->fd >= 0) {
@@ -509,10 +509,7 @@ CODEGREEN_ONE codegreen_energy codegreen_energy_of(codegreen_task task)
 	pthread_mutex_unlock(&s->asking);
 	for (i = 0; i < 4; i++)
 		joules[i] = micro[i] < 0 ? (double)__builtin_nanf("") : (double)micro[i] / 1e6;
-	energy.energy_j = joules[0];
-	energy.lo_j = joules[1];
-	energy.hi_j = joules[2];
-	energy.program_j = joules[3];
+	const codegreen_energy energy = {joules[0], joules[1], joules[2], joules[3]};
 	return energy;
 }
 

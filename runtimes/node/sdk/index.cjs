@@ -11,6 +11,7 @@ const { isMainThread, threadId } = require('node:worker_threads');
 const { Connection, findCg, READY_MS, STOP_MS, EXIT_MS } = require('./connection.cjs');
 const { budgets } = require('./budget.cjs');
 const servers = require('./servers.cjs');
+const { annotateRequest, beginRequest, droppedAnnotations } = require('./requests.cjs');
 
 const running = new AsyncLocalStorage(); // the task that a chain of calls belongs to
 const UNIT = /^[A-Za-z_][A-Za-z0-9_-]*$/;
@@ -384,6 +385,7 @@ function sessionOfTest() {
 }
 
 module.exports = {
+  annotateRequest, beginRequest, droppedAnnotations,
   Session, task, current, count, budget: budgets(sessionOfTest),
   express: () => servers.express(context), fastify: servers.fastify(context),
 };

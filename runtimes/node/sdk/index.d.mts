@@ -103,3 +103,27 @@ export function budget<T>(text: string, options: { runs?: number }, f: (t: T) =>
 export function express(): (request: any, response: any, next: (error?: any) => void) => void;
 /** A plugin of Fastify that does the same: server.register(fastify). */
 export const fastify: (server: any, options: any, done: (error?: Error) => void) => void;
+
+export interface AnnotateOptions {
+  /** What cg monitor --socket names; else the variable CG_SOCKET. Without one nothing is done. */
+  socket?: string;
+}
+
+/** A request that cg has been told of (cg's docs/monitor.md). */
+export interface Request {
+  /** The request ends. Only the first call says so. */
+  end(): void;
+  /** end(), at the end of a scope (using). */
+  [Symbol.dispose](): void;
+}
+
+/**
+ * Calls f as a request, which ends when f returns or throws, or when its Promise is settled; gives what f gives. name
+ * is the route, not the single request. cg monitor --socket and cg measure then tell what requests take. Nobody waits
+ * for cg, and nothing is thrown but for f that is no function (TypeError).
+ */
+export function annotateRequest<T>(name: string, f: () => T, options?: AnnotateOptions): T;
+/** A request begins; the caller ends it. */
+export function beginRequest(name: string, options?: AnnotateOptions): Request;
+/** How many beginnings and ends of requests could not be said, since nobody listened or took them. */
+export function droppedAnnotations(): number;

@@ -2,6 +2,17 @@
 // Code generated from runtimes/sdk/spec/constants.txt of cg by go generate. DO NOT EDIT.
 'use strict';
 
+// Requests that are told to cg (docs/monitor.md): the variable that names its socket, and characters of a
+// name.
+const REQUEST_SOCKET_VARIABLE = "CG_SOCKET";
+const REQUEST_NAME_MOST = 200;
+
+// Ends that wait for a socket that is full; the connection is closed where there are more.
+const REQUEST_UNSENT_MOST = 1000;
+
+// Time between two attempts to connect.
+const REQUEST_RETRY_NS = 1000000000;
+
 // Budgets of energy in tests (docs/budgets.md): the runs at most of a test that says nothing else, the most that it
 // may say, and the runs from which on a mean has an interval.
 const BUDGET_RUNS = 5;
@@ -23,6 +34,10 @@ const BUDGET_REPEAT = "repeat";
 const BUDGET_UNKNOWN = "not known";
 
 module.exports = {
+  REQUEST_SOCKET_VARIABLE,
+  REQUEST_NAME_MOST,
+  REQUEST_UNSENT_MOST,
+  REQUEST_RETRY_NS,
   BUDGET_RUNS,
   BUDGET_RUNS_MOST,
   BUDGET_LEAST_RUNS,

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -227,7 +228,8 @@ func readByCg(t *testing.T, written string) {
 	}
 }
 
-// The package for Node, whose sessions cg measures itself, has the rule of budgets.
+// The package for Node, whose sessions cg measures itself, has the rule of budgets, and says what the others say of
+// requests.
 func TestNode(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		if os.Getenv("CI") == "true" {
@@ -235,11 +237,68 @@ func TestNode(t *testing.T) {
 		}
 		t.Skip("no node")
 	}
-	cmd := exec.Command("node", "testdata/node/budgets.cjs", folderOf(t, "../../node/sdk"), folderOf(t, "cases"))
-	out, err := cmd.CombinedOutput()
-	want := slices.DeleteFunc(tables(t), func(s string) bool { return !strings.HasPrefix(s, "budgets.json: ") })
-	if err != nil || !slices.Equal(strings.Split(strings.TrimSpace(string(out)), "\n"), want) {
-		t.Errorf("%v\n%s, want %q", err, out, want)
+	for _, table := range []string{"budgets", "requests"} {
+		cmd := exec.Command("node", "testdata/node/"+table+".cjs", folderOf(t, "../../node/sdk"), folderOf(t, "cases"))
+		out, err := cmd.CombinedOutput()
+		want := slices.DeleteFunc(tables(t), func(s string) bool { return !strings.HasPrefix(s, table+".json: ") })
+		if err != nil || !slices.Equal(strings.Split(strings.TrimSpace(string(out)), "\n"), want) {
+			t.Errorf("%v\n%s, want %q", err, out, want)
+		}
+	}
+}
+
+// The headers for C and C++ say the same of requests. A name of theirs ends at a zero byte.
+func TestC(t *testing.T) {
+	b, err := os.ReadFile("cases/requests.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Name  string
+		ID    int
+		Route *string
+		AtUs  int64 `json:"at_us"`
+		TID   int
+		CPUNs int64 `json:"cpu_ns"`
+		Want  map[string]any
+	}
+	if err := json.Unmarshal(b, &cases); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"lines"}
+	for _, c := range cases {
+		kind, route := "end", ""
+		if c.Route != nil {
+			kind = "begin"
+			route, _, _ = strings.Cut(*c.Route, "\x00")
+			want, _, _ := strings.Cut(c.Want["name"].(string), "\x00")
+			c.Want["name"] = want
+		}
+		args = append(args, fmt.Sprint(c.ID), kind, route, fmt.Sprint(c.AtUs), fmt.Sprint(c.TID), fmt.Sprint(c.CPUNs))
+	}
+	for _, compiler := range [][]string{{"cc", "-xc", "-std=c99"}, {"c++", "-xc++", "-std=c++11"}} {
+		if _, err := exec.LookPath(compiler[0]); err != nil {
+			if os.Getenv("CI") == "true" {
+				t.Fatal(err)
+			}
+			t.Skip(err)
+		}
+		bin := filepath.Join(t.TempDir(), "program")
+		build := append(compiler, "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", "-I../../c/sdk", "-pthread", "-o", bin, "../../../testdata/session/requests.c")
+		if out, err := exec.Command(build[0], build[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		out, err := exec.Command(bin, args...).Output()
+		lines := bytes.Split(bytes.TrimSuffix(out, []byte("\n")), []byte("\n"))
+		if err != nil || len(lines) != len(cases) {
+			t.Fatalf("%v: %d lines of %d\n%s", err, len(lines), len(cases), out)
+		}
+		for i, c := range cases {
+			var got map[string]any
+			if err := json.Unmarshal(lines[i], &got); err != nil || !reflect.DeepEqual(got, c.Want) {
+				t.Errorf("%s: %v: %s, want %v", c.Name, err, lines[i], c.Want)
+			}
+		}
 	}
 }
 

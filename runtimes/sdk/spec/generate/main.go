@@ -59,7 +59,7 @@ func generated(sdk string) (map[string][]byte, error) {
 		filepath.Join(sdk, "../python/sdk/codegreen/_spec.py"):              python(all),
 		filepath.Join(sdk, "../java/sdk/src/main/java/codegreen/Spec.java"): java(all),
 		filepath.Join(sdk, "../golang/_sdk/spec.go"):                        golang("codegreen", false, all),
-		filepath.Join(sdk, "../node/sdk/spec.cjs"):                          node(ofBudgets(all)),
+		filepath.Join(sdk, "../node/sdk/spec.cjs"):                          node(ofNode(all)),
 		filepath.Join(sdk, "spec/constants.go"):                             golang("spec", true, ofCg(all)),
 	}
 	for path, text := range files {
@@ -118,9 +118,11 @@ func ofCg(all []constant) (some []constant) {
 	return some
 }
 
-// ofBudgets are those that the package for Node needs: cg itself measures its sessions.
-func ofBudgets(all []constant) []constant {
-	return slices.DeleteFunc(slices.Clone(all), func(c constant) bool { return !strings.HasPrefix(c.name, "budget_") })
+// ofNode are those that the package for Node needs: cg itself measures its sessions.
+func ofNode(all []constant) []constant {
+	return slices.DeleteFunc(slices.Clone(all), func(c constant) bool {
+		return !strings.HasPrefix(c.name, "budget_") && !strings.HasPrefix(c.name, "request_")
+	})
 }
 
 const header = "Code generated from runtimes/sdk/spec/constants.txt of cg by go generate. DO NOT EDIT."
