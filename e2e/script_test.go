@@ -577,7 +577,7 @@ func TestFaultsWhileMeasuring(t *testing.T) {
 func TestStartsWithImmediateBinding(t *testing.T) {
 	cg := filepath.Join(t.TempDir(), "cg")
 	need(t, "cc", "apt-get install gcc")
-	if out, err := exec.Command("go", "build", "-o", cg, "-ldflags", "-extldflags=-Wl,-z,now", ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", cg, "-ldflags", "-s -w -extldflags=-Wl,-z,now", ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if out, err := exec.Command(cg, "--version").CombinedOutput(); err != nil {

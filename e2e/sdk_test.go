@@ -118,47 +118,70 @@ const sdkWatts = 23.0
 // this machine has.
 func sdkPrograms(t testing.TB) []sdkProgram {
 	t.Helper()
-	cg := filepath.Join(os.Getenv("CG_TEST_BIN"), "cg")
-	root, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
+	sdkBuilt.Do(func() { sdkBuilt.programs, sdkBuilt.err = buildSDKPrograms() })
+	if sdkBuilt.err != nil {
+		t.Fatal(sdkBuilt.err)
 	}
-	run := func(dir string, argv ...string) {
-		t.Helper()
-		cmd := exec.Command(argv[0], argv[1:]...)
-		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%q: %v\n%s", argv, err, out)
-		}
-	}
-	dir := t.TempDir()
-	golang := filepath.Join(dir, "go")
-	run(dir, cg, "sdk", "go", golang)
-	if err := os.CopyFS(filepath.Join(golang, "scenarios"), os.DirFS("testdata/session/scenarios")); err != nil {
-		t.Fatal(err)
-	}
-	run(golang, "go", "build", "-o", "scenarios.bin", "./scenarios")
-	all := []sdkProgram{{"go", []string{filepath.Join(golang, "scenarios.bin")}}}
-	if _, err := exec.LookPath("javac"); err != nil {
+	all := slices.Clone(sdkBuilt.programs)
+	if len(all) == 1 {
 		if os.Getenv("CI") == "true" {
 			t.Fatal("javac is not installed")
 		}
 		t.Log("javac is not installed")
 		return all
 	}
-	java := filepath.Join(dir, "java")
-	run(dir, cg, "sdk", "java", java)
-	sources, err := filepath.Glob(filepath.Join(java, "src/main/java/codegreen/*.java"))
-	if err != nil || len(sources) == 0 {
-		t.Fatal("no sources", err)
-	}
-	classes := filepath.Join(java, "classes")
-	run(java, append([]string{"javac", "--release", "17", "-Xlint:all,-try", "-Werror", "-d", classes, filepath.Join(root, "testdata/session/Scenarios.java")}, sources...)...)
-	all = append(all, sdkProgram{"java", []string{"java", "-cp", classes, "Scenarios"}})
 	if home := newestJDK(); releaseOf(home) >= 21 && !long.Without(t, "the newest JDK") {
-		all = append(all, sdkProgram{fmt.Sprint("java ", releaseOf(home)), []string{filepath.Join(home, "bin/java"), "-cp", classes, "Scenarios"}})
+		java := slices.Clip(slices.Clone(all[1].argv))
+		java[0] = filepath.Join(home, "bin/java")
+		all = append(all, sdkProgram{fmt.Sprint("java ", releaseOf(home)), java})
 	}
 	return all
+}
+
+// sdkBuilt are the programs of Go, and of Java where there is a javac, which the tests share.
+var sdkBuilt struct {
+	sync.Once
+	programs []sdkProgram
+	err      error
+}
+
+// buildSDKPrograms builds them in a folder that goes with the cache of the tests.
+func buildSDKPrograms() ([]sdkProgram, error) {
+	cg := filepath.Join(os.Getenv("CG_TEST_BIN"), "cg")
+	root, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(os.Getenv("CG_TEST_CACHE"), "sdk-programs-")
+	if err != nil {
+		return nil, err
+	}
+	run := func(dir string, argv ...string) {
+		cmd := exec.Command(argv[0], argv[1:]...)
+		cmd.Dir = dir
+		if out, failed := cmd.CombinedOutput(); failed != nil && err == nil {
+			err = fmt.Errorf("%q: %w\n%s", argv, failed, out)
+		}
+	}
+	golang, java := filepath.Join(dir, "go"), filepath.Join(dir, "java")
+	run(dir, cg, "sdk", "go", golang)
+	run(dir, cg, "sdk", "java", java)
+	if err == nil {
+		err = os.CopyFS(filepath.Join(golang, "scenarios"), os.DirFS("testdata/session/scenarios"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	run(golang, "go", "build", "-ldflags=-w", "-o", "scenarios.bin", "./scenarios")
+	all := []sdkProgram{{"go", []string{filepath.Join(golang, "scenarios.bin")}}}
+	if _, lacks := exec.LookPath("javac"); lacks != nil {
+		return all, err
+	}
+	sources, _ := filepath.Glob(filepath.Join(java, "src/main/java/codegreen/*.java"))
+	classes := filepath.Join(java, "classes")
+	run(java, append([]string{"javac", "--release", "17", "-Xlint:all,-try", "-Werror", "-d", classes, filepath.Join(root, "testdata/session/Scenarios.java")}, sources...)...)
+	// They end within a second: the second compiler would take longer than it saves.
+	return append(all, sdkProgram{"java", []string{"java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", classes, "Scenarios"}}), err
 }
 
 // sdkMachine is the environment of a program on a machine of known power.
