@@ -26,8 +26,8 @@ var groups = []struct{ title, flags string }{
 		"repeat warmup include-warmup shell stdin timeout cores cool-down pty ranks instrumented ignore-failure " +
 		"show-output max-pairs attempts max-time batch seed duration until-pid within pairs pid cgroup unit " +
 		"container intensity threads from"},
-	{"what is measured", "granularity include exclude max-depth overhead metric per functions tracker timeseries " +
-		"metrics gpu gpu-kernels gpu-metrics set"},
+	{"what is measured", "granularity lines include exclude max-depth overhead metric per functions tracker " +
+		"timeseries metrics gpu gpu-kernels gpu-metrics set"},
 	{"sampling", "precision sensors interval gpu-interval baseline noise-quality noise-cv noise-drop sysroot " +
 		"bmc-url bmc-token-file bmc-ca meter buffer gauges hardware-buffer"},
 	{"verdict", "threshold budget inconclusive validate allow-different fail-on-regression"},
@@ -82,6 +82,7 @@ func titlesInOrder(flags []cli.Flag) (all []string) {
 // wordsOf is what the value of a flag can be, by its name, or by a command's and its name.
 var wordsOf = map[string]func() []string{
 	"granularity":  func() []string { return []string{"coarse", "fine", "block", "line"} },
+	"lines":        func() []string { return []string{"all", "auto"} },
 	"precision":    func() []string { return []string{"low", "medium", "high"} },
 	"pty":          func() []string { return []string{"auto", "always", "never"} },
 	"shell":        func() []string { return []string{"sh", "none"} },

@@ -92,6 +92,7 @@ interpreter cannot be run; 127 not found.`,
 			&cli.StringFlag{Name: "granularity", Aliases: []string{"g"}, Value: "coarse",
 				Usage: "`WHICH` sites: coarse (the program and its entry point), fine (every function), and for " +
 					titles(hasPlaces) + " block (also each loop and branch) or line"},
+			linesFlag(),
 			&cli.IntFlag{Name: "repeat", Value: 1,
 				Usage: "run the program `N` times and show what each function used on average, with its spread. Its " +
 					"standard input is then empty (--stdin FILE)"},
@@ -133,7 +134,7 @@ interpreter cannot be run; 127 not found.`,
 			&cli.StringSliceFlag{Name: "exclude", Usage: "leave out files or functions (`GLOB`)"},
 			&cli.IntFlag{Name: "max-depth",
 				Usage: "distinguish functions up to `N` calls deep; deeper ones count as their caller's (0: no limit)"},
-			&cli.StringFlag{Name: "overhead", Value: "10%",
+			&cli.StringFlag{Name: "overhead", Value: defaultOverhead,
 				Usage: "let checkpoints take up to `PART` of the program's processor time: where that is not " +
 					"enough, calls that are short are timed at random and counted else; none: time each call"},
 			&cli.StringFlag{Name: "stdin", Usage: "give the program `FILE` as standard input"},
@@ -222,6 +223,7 @@ func (p program) with(conditions experiment.Conditions, dir string) experiment.I
 	cache, refused := keeping()
 	return experiment.Instrumented{
 		Conditions: conditions, Language: p.language, Target: p.target, Options: p.options.instrument,
+		PlacesOf:       p.lines.chosen,
 		OwnCheckpoints: p.instrumented, MaxDepth: p.maxDepth, Overhead: p.overhead, Dir: dir, Cache: cache,
 		CUPTI: p.gpu.kernels, Counters: p.gpu.counters,
 		Refused: refused, Source: sourceFile, Command: p.command,
@@ -304,6 +306,11 @@ func measureOnce(c *cli.Context, written *bool) error {
 	}
 	return onStage(c, o.options, open, func(s stage) error {
 		s.dir, s.rank, s.conditions.Share = dir, rank, rank.share()
+		if o.lines.auto {
+			if err := o.chooseLines(c, s); err != nil {
+				return err
+			}
+		}
 		return measureProgram(c, o, s, written)
 	})
 }
@@ -442,6 +449,7 @@ type options struct {
 	noise        *report.NoiseLimits
 	baseline     time.Duration
 	live         *liveLine // nil for none
+	lines        linesWish
 }
 
 func measureOptions(c *cli.Context) (o options, err error) {
@@ -498,8 +506,15 @@ func measureOptions(c *cli.Context) (o options, err error) {
 	}
 	o.instrument = instrument.Options{Granularity: o.granularity, Include: c.StringSlice("include"),
 		Exclude: c.StringSlice("exclude")}
+	if o.lines, err = linesOf(c, o.granularity); err != nil {
+		return o, err
+	}
+	o.instrument.PlacesOf = o.lines.of
 	return o, nil
 }
+
+// defaultOverhead is --overhead where it is not given.
+const defaultOverhead = "10%"
 
 // overhead reads the part of its time that a program's checkpoints may take, 0 for no
 // limit.

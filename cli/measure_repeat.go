@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -196,13 +197,7 @@ func (s *measuredSeries) ended(k int, p launcher.Result) error {
 	if p.Status == 0 {
 		return nil
 	}
-	how := fmt.Sprintf("ended with status %d", p.Status)
-	switch {
-	case p.TimedOut:
-		how = "took longer than --timeout"
-	case !p.Exited:
-		how = "was ended by " + unix.SignalName(p.Signal)
-	}
+	how := cmp.Or(endedBadly(p), fmt.Sprintf("ended with status %d", p.Status))
 	warnf("run %d of %d %s: no further run is made", k+1, s.runs, how)
 	return endedAs(p)
 }
@@ -218,9 +213,9 @@ func (s *measuredSeries) once(ctx context.Context, k int) (r *experiment.Result,
 			os.RemoveAll(dir)
 		}
 	}()
-	in, err := os.Open(orNull(s.stdin))
+	in, err := reopened(s.stdin)
 	if err != nil {
-		return nil, nil, fail(statusUsage, "--stdin: %w", err)
+		return nil, nil, err
 	}
 	defer in.Close()
 	conditions, done := runConditions(s.machine, s.interval)
@@ -229,10 +224,7 @@ func (s *measuredSeries) once(ctx context.Context, k int) (r *experiment.Result,
 	x := s.with(conditions, dir)
 	x.Command.Stdin, x.MeasureIdle = in, s.idle
 	if s.stdin == "" {
-		x.Spool = func(*os.File) (*os.File, error) {
-			return nil, fail(statusUsage, "--%s: a program that comes on standard input can be read once only: "+
-				"save it to a file", s.by)
-		}
+		x.Spool = onceOnly(s.by)
 	}
 	r, err = x.Run(ctx)
 	if err != nil {

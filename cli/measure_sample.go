@@ -34,8 +34,8 @@ func sampleFlags() []cli.Flag {
 }
 
 // ofCheckpoints are the flags that go with checkpoints alone.
-var ofCheckpoints = []string{"granularity", "events", "include", "exclude", "instrumented", "per", "benchfmt", "repeat",
-	"warmup", "ranks", "no-cleanup", "timeseries", "gpu-kernels", "gpu-metrics", "gpu-interval"}
+var ofCheckpoints = []string{"granularity", "lines", "events", "include", "exclude", "instrumented", "per", "benchfmt",
+	"repeat", "warmup", "ranks", "no-cleanup", "timeseries", "gpu-kernels", "gpu-metrics", "gpu-interval"}
 
 // ofStarted are the flags of a program that cg starts.
 var ofStarted = []string{"stdin", "pty", "cores"}

@@ -147,9 +147,10 @@ type Instrumented struct {
 	Language       *languages.Language
 	Target         languages.Target
 	Options        instrument.Options
-	OwnCheckpoints bool    // the program has checkpoints of its own and gets none
-	MaxDepth       int     // see measure.Config
-	Overhead       float64 // see measure.Config
+	OwnCheckpoints bool             // the program has checkpoints of its own and gets none
+	PlacesOf       *report.PlacesOf // how Options.PlacesOf was chosen; nil for all functions
+	MaxDepth       int              // see measure.Config
+	Overhead       float64          // see measure.Config
 	// CUPTI is NVIDIA's library, by which kernels on GPUs are told apart; "" for not.
 	CUPTI string
 	// Counters begins to sample performance counters of GPUs; nil for not.
@@ -290,7 +291,8 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 	r.Run.Finish(x.Machine.facts(p.facts(r.Outcome, report.Facts{
 		CPUMethod: account.Method(), Program: strings.Join(x.Target.Args, " "), Interval: x.Interval,
 		Instrumented: x.OwnCheckpoints,
-		Source:       x.Source, Noise: x.Noise, NoBaseline: none, State: state,
+		PlacesOf:     x.PlacesOf, NoPlaces: x.Options.Unplaced(p.server.Sites()),
+		Source: x.Source, Noise: x.Noise, NoBaseline: none, State: state,
 	})))
 	if !x.OwnCheckpoints && p.command.Uninstrumented == "" && len(r.Run.Sites) == 0 {
 		r.Nothing = r.Run.WhyNothing(x.Language.WhyNothing)

@@ -78,9 +78,12 @@ func (x *Instrumented) prepare(ctx context.Context) (*prepared, error) {
 		}
 		socket = filepath.Join(p.short.Path, "server")
 	}
+	fine := x.Options
+	fine.Granularity, fine.PlacesOf = instrument.Fine, nil
 	setup := languages.Setup{
-		Dir: dir, Cache: cache, Channel: p.channel.Path(), Server: socket, PlanKey: x.key(),
-		Coarse: x.Options.Granularity == instrument.Coarse, Native: p.native, OwnCheckpoints: x.OwnCheckpoints,
+		Dir: dir, Cache: cache, Channel: p.channel.Path(), Server: socket, PlanKey: x.key(x.Options),
+		FineKey: x.key(fine),
+		Coarse:  x.Options.Granularity == instrument.Coarse, Native: p.native, OwnCheckpoints: x.OwnCheckpoints,
 		Options: x.Options, NumberSites: p.server.NumberSites, Skip: p.server.Skip, DropSite: p.server.DropSite,
 		TakeNumbers: p.server.TakeNumbers,
 		PlaceSites:  p.server.PlaceSites,
@@ -228,9 +231,8 @@ func (p *prepared) environment() []string {
 }
 
 // key stands for everything that changes a plan, in the names of cached code.
-func (x *Instrumented) key() string {
-	o := x.Options
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %q %q %s", x.Version, o.Granularity, o.Include, o.Exclude,
-		x.Language.PlanVersion()))
+func (x *Instrumented) key(o instrument.Options) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %q %q %s %q", x.Version, o.Granularity, o.Include, o.Exclude,
+		x.Language.PlanVersion(), o.PlacesOf))
 	return hex.EncodeToString(sum[:6])
 }

@@ -98,6 +98,8 @@ type Options struct {
 	// qualified names of functions. A function is left out if an Exclude
 	// matches, or if there are Includes for names and none matches.
 	Include, Exclude []string
+	// PlacesOf are the functions whose code is told apart where Granularity.HasPlaces; nil for all.
+	PlacesOf []FunctionIn
 }
 
 // A Planner finds the sites of a source file.

@@ -93,7 +93,7 @@ func (s *Server) chooseOutline(p []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return Encode(o.Choose(plan)), nil
+	return s.encode(p[1], o.Choose(plan)), nil
 }
 
 func (s *Server) loadWanted(p []string) (string, error) {
@@ -211,7 +211,7 @@ func (s *Server) plan(module, file string, own bool, source []byte) (string, err
 	if err != nil {
 		return "", &unparsed{err}
 	}
-	return Encode(p), nil
+	return s.encode(file, p), nil
 }
 
 // nameModules gives the body of a module the name of its file, where the language has no other for it.
@@ -276,7 +276,7 @@ func (s *Server) rewritten(file string, source []byte, o Options) (RewrittenFile
 
 // weave answers the request in which the program compiles a source that cg wants. cg answers
 // "go LF", and is sent "length LF" and the compiled code. Its answer then, or at once without a
-// Weaver and where places are wanted, is one of
+// Weaver and where places of the file are wanted, is one of
 //
 //	woven base length length sites places code   numbers base+1 ... are the file's; lengths of sites and places
 //	ok plan                                      only the runtime can weave the source
@@ -293,8 +293,8 @@ func (s *Server) weave(c io.Writer, r *bufio.Reader, body string) {
 		return
 	}
 	s.beginWaiting(file)
-	if s.Weaver == nil || s.Options.Granularity.HasPlaces() {
-		c.Write(s.planAnswer(module, source))
+	if s.Weaver == nil || s.Options.PlacesIn(file) {
+		c.Write(s.planAnswer(module, file, source))
 		return
 	}
 	c.Write([]byte("go\n"))
@@ -304,7 +304,7 @@ func (s *Server) weave(c io.Writer, r *bufio.Reader, body string) {
 	}
 	woven, err := s.Weaver(source, code, p[3], s.options(module))
 	if err != nil {
-		c.Write(s.planAnswer(module, source))
+		c.Write(s.planAnswer(module, file, source))
 		return
 	}
 	s.endWaiting(file)
@@ -319,12 +319,12 @@ func (s *Server) weave(c io.Writer, r *bufio.Reader, body string) {
 }
 
 // planAnswer is the answer with the plan of a source, for a runtime that weaves it itself.
-func (s *Server) planAnswer(module string, source []byte) []byte {
+func (s *Server) planAnswer(module, file string, source []byte) []byte {
 	plan, err := s.Planner(source, s.options(module))
 	if err != nil {
 		return []byte("unparsed\x00" + err.Error())
 	}
-	return []byte("ok\x00" + Encode(plan))
+	return []byte("ok\x00" + s.encode(file, plan))
 }
 
 // readBody reads "length LF" and as many bytes.

@@ -97,6 +97,16 @@ func TestWeave(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
+	s.Options.Granularity = instrument.Lines
+	s.Options.PlacesOf = []instrument.FunctionIn{{File: "/m.x", Name: "m.g"}}
+	if got := send(t, path, ask("f\ng\n", "")); !strings.HasSuffix(got, "\nP\tplaces\t2\t0\t2\n") ||
+		strings.Count(got, "places") != 1 {
+		t.Errorf("with a function whose lines are told: %q", got)
+	}
+	s.Options.PlacesOf[0].File = "/other.x"
+	if got := send(t, path, ask("f\ng\n", "code")); got != woven {
+		t.Errorf("without a function whose lines are told: %q", got)
+	}
 	if got := s.Skipped(); len(got) != 1 || got[0].File != "/left_out.x" {
 		t.Errorf("skipped: %v", got)
 	}

@@ -58,6 +58,7 @@ type Setup struct {
 	Channel        string // path of the checkpoint channel
 	Server         string // path of the instrument server's socket
 	PlanKey        string // stands for the options of the plans, for caches of woven code
+	FineKey        string // PlanKey of a Fine granularity, for what is woven as with that
 	Coarse         bool
 	Foreign        bool // files that are not the program's own may be wanted too
 	Native         Native

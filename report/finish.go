@@ -54,6 +54,8 @@ type Facts struct {
 	Noise      *NoiseLimits  // nil for the default
 	NoBaseline bool          // an idle power was asked for, and no sensor measures one
 	State      *MachineState // of the machine; nil where nobody has looked
+	PlacesOf   *PlacesOf     // nil where places of all functions are told, or of none
+	NoPlaces   []string      // names of functions whose places were wanted, and that are not there
 	// IdleFault is why what is remembered of the machine's idle power was not read or kept.
 	IdleFault error
 }
@@ -186,6 +188,7 @@ func (r *Run) Finish(f Facts) {
 	r.Channel.Lost, r.Channel.Waits = o.Lost, o.Waits
 	r.Skipped = append(r.Skipped, f.Skipped...)
 	r.threads(o.Threads)
+	r.notePlaces(f)
 	r.warnings(f)
 }
 

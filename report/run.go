@@ -98,10 +98,12 @@ type Run struct {
 	// StackSampling is set where the program has no checkpoints and was looked at from outside:
 	// then no calls are known.
 	StackSampling *StackSampling `json:"stack_sampling,omitempty"`
-	Skipped       []Skip         `json:"skipped"`
-	Warnings      []Warning      `json:"warnings"`
-	Baseline      *Baseline      `json:"baseline,omitempty"`
-	Idle          *Idle          `json:"idle_power,omitempty"`
+	// PlacesOf says of which functions lines or blocks are told, where that was not asked of all.
+	PlacesOf *PlacesOf `json:"places_of,omitempty"`
+	Skipped  []Skip    `json:"skipped"`
+	Warnings []Warning `json:"warnings"`
+	Baseline *Baseline `json:"baseline,omitempty"`
+	Idle     *Idle     `json:"idle_power,omitempty"`
 	// GPUs says whose their energy is; nil without GPUs whose driver can be asked.
 	GPUs *GPUs `json:"gpus,omitempty"`
 	// GPUMetrics are performance counters of GPUs (--gpu-metrics).

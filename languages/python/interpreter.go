@@ -3,9 +3,12 @@ package python
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
+	"slices"
 	"strings"
 
+	"cg/instrument"
 	"cg/languages"
 )
 
@@ -73,4 +76,18 @@ func (p *interpreter) places(s languages.Setup) (string, error) {
 			"(%s): use -g fine", g, s.Native.Reason)
 	}
 	return string(g), nil
+}
+
+// placedFiles are the files of functions that are told apart, where they alone are woven otherwise: each with the key
+// of what is woven of it, between zero bytes.
+func placedFiles(o instrument.Options) string {
+	var words []string
+	files := o.PlacesKeys()
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		if strings.ContainsAny(file, "\n\x00") { // no line could name it
+			return ""
+		}
+		words = append(words, file, files[file])
+	}
+	return strings.Join(words, "\x00")
 }

@@ -260,7 +260,7 @@ func (p *printer) places(r *report.Run) {
 		{"self", 0, func(l report.PlaceIn) string { return mark + figures.Energy(l.SelfEnergyJ) }},
 		{"time", 0, func(l report.PlaceIn) string { return figures.Seconds(l.SelfTimeS) }},
 	})
-	p.note(dim, what+"s", "the energy of a function is divided among its "+what+"s by time")
+	p.note(dim, what+"s", "the energy of a function is divided among its "+what+"s by time"+r.PlacesOf.Says())
 }
 
 // samplingDoubt is by how much a function's energy may be off as its stack samples are few.

@@ -30,8 +30,8 @@ class Here:
 
 
 class Places:
-    def __init__(self, weaver, sites, lines):
-        self.weaver, self.lines = weaver, lines
+    def __init__(self, weaver, sites, told, lines):
+        self.weaver, self.told, self.lines = weaver, told, lines
         self.functions = [line.split("\t") for line in sites]
         self.known = {}  # (function, kind, position) -> site
         self.todo = []   # lists of statements, each with where it stands and the place in which it begins
@@ -44,6 +44,8 @@ class Places:
             body[:] = self.separated(body, here, at)
 
     def function(self, body, site):
+        if site not in self.told:
+            site = None
         here, rest = Here(site, ""), None
         if site:
             _, _, line, column, end, here.name = self.functions[site - 1]

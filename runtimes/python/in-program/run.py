@@ -22,6 +22,8 @@ class Run:
     ahead = ""     # "ask": cg may weave files ahead of the program; "work": this process does it
     foreign = ""   # weave other files, too, whose paths begin so: "/one:/two"
     places = ""    # "line" or "block" where parts of the code of functions are told apart
+    placed = ""    # files that alone have such functions, as "/one\0key\0/two\0key": their woven code has keys of its own
+    keys = {}      # the same, key by file
     nested = False  # this is not the first interpreter of the process
 
     def read(self, path):
@@ -29,6 +31,8 @@ class Run:
             for line in f.read().split(b"\n"):
                 name, _, value = os.fsdecode(line).partition("=")
                 setattr(self, name, value)
+        words = self.placed.split("\0")
+        self.keys = dict(zip(words[::2], words[1::2]))
 
 
 run = Run()

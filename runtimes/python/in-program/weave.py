@@ -49,31 +49,33 @@ LITERALS = tuple(getattr(ast, n) for n in (
 
 def weave(source, plan):
     """(sites, code, quiet): quiet says that compiling gave no warning."""
-    sites, left, points = [], [], {}
+    sites, left, points, inside = [], [], {}, set()
     for line in plan.split("\n"):
         f = line.split("\t")
         if f[0] == "L":
             left.append(line)
         elif f[0] == "S":
             sites.append(line)
+        elif f[:2] == ["P", "places"]:
+            inside.add(int(f[4]))
         elif f[0] == "P":
             points[f[1], int(f[2]), int(f[3])] = int(f[4])
     with CaughtWarnings() as caught:
-        code, places = attempt(source, points, sites)
+        code, places = attempt(source, points, sites, inside)
     quiet = source.mute or not caught.heard
     if not quiet:
         compile(source.content, source.path, "exec", 0, True)  # once more, to be heard
     return "\n".join(sites + places + left), polish(code), quiet
 
 
-def attempt(source, points, sites):
+def attempt(source, points, sites, inside):
     """(code, lines of the places' sites)"""
     content, path, parse = source.content, source.path, source.parse
     for _ in range(100):
         tree = parse(source.text) if parse else compile(content, path, "exec", ONLY_AST, True)
         # Only what the interpreter has parsed itself stands where it says.
         weaver = Weaver(tree, points, [] if parse else sorted({line for _, line, _ in points}))
-        weaver.find_places(sites)
+        weaver.find_places(sites, inside)
         weaver.apply()
         try:
             return compile(tree, path, "exec", 0, True), weaver.place_sites
@@ -208,10 +210,10 @@ class Weaver:
         self.place_sites = []
         self.placed = {}  # yield or await -> the place in which it stands
 
-    def find_places(self, sites):
-        if run.places and recorder.native:
+    def find_places(self, sites, inside):
+        if inside and recorder.native:
             from .places import Places
-            Places(self, sites, run.places == "line").put()
+            Places(self, sites, inside, run.places == "line").put()
 
     def mark(self, kind, site, how="p", up=0):
         # A site whose frames can be suspended has checkpoints that look, in

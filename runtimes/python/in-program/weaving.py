@@ -60,7 +60,8 @@ def tell_left_out(path):
 
 def role(path, module):
     """What a file's plan depends on beside its text and run.key."""
-    return "main1" if module == "__main__" else "module1" if own(path) else "module0"
+    kind = "main1" if module == "__main__" else "module1" if own(path) else "module0"
+    return run.keys.get(path, "") + kind
 
 
 def woven(content, path, module, **how):
