@@ -24,6 +24,7 @@ import (
 	"net"
 	"os"
 	"os/user"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,6 +39,7 @@ import (
 
 // Bounds of what programs may say.
 const (
+	longestPath = 107 // bytes, of a socket (unix(7))
 	longestLine = 1 << 16
 	longestName = 200 // bytes; what is longer is cut
 	longestID   = 200 // bytes; a line with a longer one is left out
@@ -49,6 +51,7 @@ const (
 // Server listens at a socket. Its methods may be called from any goroutine.
 type Server struct {
 	path     string
+	made     fs.FileInfo // of the socket
 	listener *net.UnixListener
 	wait     sync.WaitGroup
 
@@ -78,22 +81,70 @@ func Listen(path, group string) (*Server, error) {
 	if err := replace(path); err != nil {
 		return nil, err
 	}
-	before := unix.Umask(0o177) // nobody else connects before the group and the mode are set
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	unix.Umask(before)
-	if err != nil {
+	s := &Server{path: path, clients: map[*net.UnixConn]bool{}}
+	if err := s.bind(gid, mode); err != nil {
 		return nil, err
 	}
-	if gid >= 0 {
-		err = os.Chown(path, -1, gid)
-	}
-	if err = errors.Join(err, os.Chmod(path, mode)); err != nil {
-		listener.Close()
-		return nil, err
-	}
-	s := &Server{path: path, listener: listener, clients: map[*net.UnixConn]bool{}}
 	s.wait.Go(s.accept)
 	return s, nil
+}
+
+// bind makes the socket in a folder that only this user may enter, and links it to its path when it has its group and
+// its mode: nobody else connects before. A umask would do, too, but is that of the whole process.
+func (s *Server) bind(gid int, mode os.FileMode) (err error) {
+	if len(s.path) > longestPath {
+		return fmt.Errorf("%s: the path of a socket has at most %d bytes: choose a shorter one", s.path, longestPath)
+	}
+	folder, err := os.MkdirTemp(filepath.Dir(s.path), ".cg-socket-")
+	if why := (*fs.PathError)(nil); errors.As(err, &why) {
+		return fmt.Errorf("%s: %w", s.path, why.Err)
+	} else if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	opened, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	defer opened.Close()
+	// The path of a socket is short (unix(7)), and that of the folder may be longer than the user's.
+	made := filepath.Join(fmt.Sprintf("/proc/self/fd/%d", opened.Fd()), "s")
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: made, Net: "unix"})
+	if err != nil {
+		return err
+	}
+	listener.SetUnlinkOnClose(false)
+	defer func() {
+		if err != nil {
+			listener.Close()
+		}
+	}()
+	if gid >= 0 {
+		if err := os.Chown(made, -1, gid); err != nil {
+			return err
+		}
+	}
+	if err := os.Chmod(made, mode); err != nil {
+		return err
+	}
+	if s.made, err = os.Lstat(made); err != nil {
+		return err
+	}
+	s.listener = listener
+	err = os.Link(made, s.path)
+	if err != nil && !errors.Is(err, fs.ErrExist) { // file systems may have no links
+		err = os.Rename(made, s.path)
+	}
+	return err
+}
+
+// shut ends the listener and removes its socket, unless another has taken the path.
+func (s *Server) shut() error {
+	err := s.listener.Close()
+	if now, failed := os.Lstat(s.path); failed == nil && os.SameFile(now, s.made) {
+		err = errors.Join(err, os.Remove(s.path))
+	}
+	return err
 }
 
 // replace removes a socket that is left of a process that has ended.
@@ -148,7 +199,7 @@ func (s *Server) Settle() {
 	}
 	s.mu.Lock()
 	s.closed = true
-	s.listener.Close()
+	s.shut()
 	for c := range s.clients {
 		c.SetReadDeadline(time.Now().Add(patience))
 	}
@@ -160,7 +211,7 @@ func (s *Server) Settle() {
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.closed = true
-	err := s.listener.Close()
+	err := s.shut()
 	for c := range s.clients {
 		c.Close()
 	}

@@ -1,13 +1,18 @@
 package annotate
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
+	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"cg/checkpoint"
 	"cg/monitor"
@@ -71,6 +76,64 @@ func take(t *testing.T, s *Server, n int) (all []monitor.Annotation) {
 		}
 	}
 	return all
+}
+
+// A socket is there only with its group and its mode, whatever the umask, and is removed only while it is the server's.
+func TestRights(t *testing.T) {
+	defer unix.Umask(unix.Umask(0))
+	group, err := user.LookupGroupId(strconv.Itoa(os.Getgid()))
+	if err != nil {
+		t.Skip("this group has no name: ", err)
+	}
+	for name, mode := range map[string]os.FileMode{"": 0o600, group.Name: 0o660} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, strings.Repeat("s", longestPath-len(dir)-1)) // the longest
+		stop, seen := make(chan struct{}), make(chan os.FileMode, 1)
+		go func() {
+			wrong := mode
+			for {
+				if info, err := os.Lstat(path); err == nil && info.Mode().Perm() != mode {
+					wrong = info.Mode().Perm()
+				}
+				select {
+				case <-stop:
+					seen <- wrong
+					return
+				default:
+				}
+			}
+		}()
+		for range 40 {
+			s, err := Listen(path, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dial(t, path).Close()
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		close(stop)
+		if wrong := <-seen; wrong != mode {
+			t.Errorf("group %q: it was there with the mode %v, want %v", name, wrong, mode)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("left: %v, %v", left, err)
+		}
+		s, err := Listen(path, name)
+		if err == nil {
+			err = errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600), s.Close())
+		}
+		if _, there := os.Lstat(path); err != nil || there != nil {
+			t.Errorf("%v; what another put there: %v", err, there)
+		}
+		if _, err := Listen(path+"s", name); err == nil || !strings.Contains(err.Error(), "has at most 107 bytes") {
+			t.Error(err)
+		}
+		if _, err := Listen(filepath.Join(dir, "none/s"), name); err == nil || err.Error() != dir+"/none/s: no such file or directory" {
+			t.Error(err)
+		}
+	}
 }
 
 // What a program says comes with its number, as the kernel tells it, and its thread's time; at

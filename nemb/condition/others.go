@@ -2,6 +2,7 @@ package condition
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -51,22 +54,109 @@ var watchers = []string{"codegreen", "wattameter"}
 // nil says that nobody can look. A session of cg that samples has a thread of the sampler's name; cg monitor and cg
 // track have none, and are known by their executable and their command line. The packages for sessions keep a list of
 // the processes of a user (docs/session.md). Processes that this user may not look into are missing.
-func Others() []Other {
+//
+// It looks for patience at most, and then gives what it has found. Runs that follow each other share a look: for
+// twenty times as long as it took, what it found is given again.
+func Others() []Other { return others.find() }
+
+var others = search{look: look, patience: 2 * time.Second}
+
+// search looks for others, one look at a time.
+type search struct {
+	look     func(add func(Other)) error
+	patience time.Duration
+
+	mu   sync.Mutex
+	last *sight // nil before
+}
+
+// sight is what a look found.
+type sight struct {
+	mu    sync.Mutex
+	found []Other // nil where nobody can look
+	until time.Time
+	done  chan struct{}
+}
+
+func (s *sight) so() []Other {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.found)
+}
+
+// find gives what the last look found, or looks. A look that still waits for a process is not begun anew: the kernel
+// makes whoever reads a command line wait for the process's memory (proc_pid_cmdline(5)).
+func (s *search) find() []Other {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last != nil {
+		select {
+		case <-s.last.done:
+			if time.Now().Before(s.last.until) {
+				return s.last.so()
+			}
+		default:
+			return s.last.so()
+		}
+	}
+	now := &sight{found: []Other{}, done: make(chan struct{})}
+	s.last = now
+	go func() {
+		began := time.Now()
+		err := s.look(func(o Other) {
+			now.mu.Lock()
+			defer now.mu.Unlock()
+			now.found = append(now.found, o)
+		})
+		now.mu.Lock()
+		defer now.mu.Unlock()
+		if err != nil {
+			now.found = nil
+		}
+		now.until = time.Now().Add(20 * time.Since(began))
+		close(now.done)
+	}()
+	select {
+	case <-now.done:
+	case <-time.After(s.patience):
+	}
+	return now.so()
+}
+
+// look calls add for each program that measures.
+func look(add func(Other)) error {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return nil
+		return err
 	}
-	others := []Other{}
+	listed := listedSessions()
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
-		if err != nil || pid == os.Getpid() {
+		if err != nil {
 			continue
 		}
-		if o := watcherOf(e.Name()); o.Program != "" {
+		o := Other{}
+		if pid != os.Getpid() {
+			o = watcherOf(e.Name())
+		}
+		if slices.Contains(listed, pid) {
+			o.Program = cmp.Or(o.Program, "codegreen")
+			o.Counts = cmp.Or(o.Counts, counts["session"])
+			listed = slices.DeleteFunc(listed, func(other int) bool { return other == pid })
+		}
+		if o.Program != "" {
 			o.PID = pid
-			others = append(others, o)
+			add(o)
 		}
 	}
+	for _, pid := range listed { // that /proc does not show
+		add(Other{"codegreen", pid, counts["session"]})
+	}
+	return nil
+}
+
+// listedSessions are the processes of the lists of this user that are there, once each.
+func listedSessions() (pids []int) {
 	for _, dir := range []string{os.Getenv("XDG_RUNTIME_DIR"), os.TempDir()} {
 		if dir == "" {
 			continue
@@ -78,15 +168,12 @@ func Others() []Other {
 			if err != nil || pid <= 0 || unix.Kill(pid, 0) == unix.ESRCH {
 				continue
 			}
-			i := slices.IndexFunc(others, func(o Other) bool { return o.PID == pid })
-			if i < 0 {
-				others = append(others, Other{"codegreen", pid, counts["session"]})
-			} else if others[i].Counts == "" {
-				others[i].Counts = counts["session"]
+			if !slices.Contains(pids, pid) {
+				pids = append(pids, pid)
 			}
 		}
 	}
-	return others
+	return pids
 }
 
 // longestList is how much of a list is read, in bytes.

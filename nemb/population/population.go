@@ -82,7 +82,7 @@ type Host struct {
 	proc       *os.File
 	known      map[int]*member
 	generation int
-	own        bool   // its processes have the numbers that they have for cg
+	own        bool   // its processes have the numbers that they have for cg, and its loadavg is the kernel's
 	created    int    // the process or thread that was made last, as the reading before knows; 0: not known
 	calm       int    // for so many readings none was made
 	root       *node  // nil without control groups
@@ -112,7 +112,7 @@ func Open(c Config) (*Host, error) {
 	}
 	h := &Host{config: c, proc: proc, known: map[int]*member{}, byPath: map[string]*node{}, files: c.Files}
 	self, err := os.Readlink(filepath.Join(c.Proc, "self"))
-	h.own = err == nil && self == strconv.Itoa(os.Getpid())
+	h.own = err == nil && self == strconv.Itoa(os.Getpid()) && !isForeign(filepath.Join(c.Proc, "loadavg"))
 	dir, prefix, above := c.Groups, "/", "/"
 	if dir == "" {
 		dir, prefix, above = h.mounted()
@@ -123,6 +123,13 @@ func Open(c Config) (*Host, error) {
 		h.scan(h.root)
 	}
 	return h, nil
+}
+
+// isForeign reports whether a program answers for a file of /proc, as lxcfs does for containers (fuse(4)): its loadavg
+// is brought up to date each few seconds only.
+func isForeign(file string) bool {
+	var on unix.Statfs_t
+	return unix.Statfs(file, &on) == nil && on.Type == unix.FUSE_SUPER_MAGIC
 }
 
 // HasGroups reports whether the host has control groups of version 2.
@@ -211,7 +218,8 @@ func (h *Host) readProcesses(r *Reading) error {
 }
 
 // lastCreated is the number of the process or thread that was made last, in the PID namespace of cg: the fifth field of
-// /proc/loadavg (proc_loadavg(5)). It is 0 where that is not known, or /proc is of another namespace.
+// /proc/loadavg (proc_loadavg(5)). It is 0 where that is not known, /proc is of another namespace, or a program
+// answers for the file.
 func (h *Host) lastCreated() int {
 	text, err := h.file("loadavg")
 	if err != nil || !h.own {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/nemb/leaks"
+	"cg/nemb/simulate"
 )
 
 func TestMain(m *testing.M) { os.Exit(leaks.Run(m)) }
@@ -118,6 +119,38 @@ func TestListing(t *testing.T) {
 	last(0)              // not known
 	m.process(4, 1, 9, "late", "/")
 	there(1, 4, 5, 6, 8, 9)
+}
+
+// A program that answers for /proc/loadavg, as lxcfs does, says nothing of who was made last.
+func TestForeignLoad(t *testing.T) {
+	m := newMachine(t)
+	served := t.TempDir()
+	tree, err := simulate.Mount(served, simulate.Machine{Zones: []simulate.Zone{{Dir: "intel-rapl:0", Name: "package-0", Counter: simulate.Counter{Range: 262143}}}})
+	if errors.Is(err, simulate.ErrNoFUSE) && os.Getenv("CI") != "true" {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tree.Close() })
+	m.process(1, 0, 1, "init", "/")
+	for name, to := range map[string]string{
+		"self": fmt.Sprint(os.Getpid()), "loadavg": filepath.Join(served, "sys/class/powercap/intel-rapl:0/max_energy_range_uj"),
+	} {
+		if err := os.Symlink(to, filepath.Join(m.dir, "proc", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := m.open(10)
+	for range 4 {
+		var r Reading
+		if err := h.Read(&r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.process(2, 1, 9, "new", "/")
+	if got := show(t, h); !strings.Contains(got, "new") {
+		t.Error(got)
+	}
 }
 
 // show lists a reading by number and by path.
