@@ -15,7 +15,8 @@ const longest = 64
 // To is the name that is nearest to a word, the first of several, and "" where none is near. A
 // name is near that differs in upper and lower case and "_" for "-" only, or by one edit for
 // each three letters of the word, three at most. An edit inserts, removes or changes a letter,
-// or swaps two neighbours (optimal string alignment).
+// or swaps two neighbours (optimal string alignment). Where none is, the only name that begins
+// with the word is meant, if the word has three letters or more.
 func To(word string, names []string) string {
 	w := []rune(folded(word))
 	if len(w) < 2 || len(w) > longest {
@@ -31,7 +32,24 @@ func To(word string, names []string) string {
 			best, least = name, d
 		}
 	}
+	if best == "" && len(w) >= 3 {
+		return beginning(string(w), names)
+	}
 	return best
+}
+
+// beginning is the one name that begins with a word, and "" where there are several or none.
+func beginning(word string, names []string) (found string) {
+	for _, name := range names {
+		if !strings.HasPrefix(folded(name), word) {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = name
+	}
+	return found
 }
 
 // Or asks whether the name was meant that is nearest to a word. Without one it is otherwise.

@@ -6,7 +6,7 @@ import (
 )
 
 func TestTo(t *testing.T) {
-	names := []string{"measure", "merge", "run", "gate", "report", "go", "python", "java", "init-sensors", "CPU", "é-x"}
+	names := []string{"measure", "merge", "run", "gate", "report", "go", "python", "java", "init-sensors", "CPU", "é-x", "completion", "compare"}
 	for _, test := range []struct{ word, want string }{
 		{"mesure", "measure"},
 		{"measrue", "measure"},
@@ -26,6 +26,10 @@ func TestTo(t *testing.T) {
 		{"frobnicate", ""},
 		{"jar", ""},
 		{"reprot", "report"},
+		{"meas", "measure"},
+		{"init", "init-sensors"},
+		{"me", ""},
+		{"com", ""},
 		{strings.Repeat("m", 1000), ""},
 	} {
 		if got := To(test.word, names); got != test.want {
