@@ -28,7 +28,7 @@ func init() {
 		Capabilities: languages.Capabilities{
 			Aliases: []string{"node", "typescript"},
 			WhyNothing: "none of the files that Node loaded belongs to the program (--include NAME takes in a " +
-				"package of node_modules), or they ran through node:vm, as files of jest and vitest do",
+				"package of node_modules), or they ran through node:vm",
 			Interpreter: &languages.Interpreter{
 				Flag:       "node",
 				Argument:   flagBeforeTarget,

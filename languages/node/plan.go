@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/smacker/go-tree-sitter/javascript"
@@ -17,7 +18,7 @@ import (
 	"cg/pattern"
 )
 
-//go:embed plan.go block.go names.go rewrite.go
+//go:embed plan.go block.go names.go rewrite.go made.go sourcemap.go
 var plannerSources embed.FS
 
 // planVersion is that of what these files plan and rewrite.
@@ -125,16 +126,22 @@ type planner struct {
 	scopes  []scope       // around the node at hand, the innermost last
 	begins  map[int]scope // scopes that begin at a node further on
 	err     error         // of what the grammar places and the language refuses
+	made    *made         // what made the text; nil where it is the file
 }
 
 // planModule finds the sites of a module: its body, functions, methods, arrow functions and static
 // blocks.
 func planModule(source []byte, o instrument.Options) (*instrument.Plan, error) {
-	t, err := parse(source)
+	text, made, err := cutMade(source)
 	if err != nil {
 		return nil, err
 	}
-	p := &planner{Tree: t, options: o, plan: &instrument.Plan{Language: "javascript"}, begins: map[int]scope{}}
+	t, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	p := &planner{Tree: t, options: o, plan: &instrument.Plan{Language: "javascript"}, begins: map[int]scope{},
+		made: made}
 	p.scopes = []scope{p.moduleScope()}
 	for i := range t.Nodes {
 		for i >= p.here().end {
@@ -164,7 +171,11 @@ func (p *planner) addSite(i int, name string, kind checkpoint.SiteKind) int {
 	p.plan.Sites = append(p.plan.Sites, checkpoint.Site{
 		Language: "javascript", Func: name, Kind: kind, Line: n.Row + 1, Col: n.Col + 1, EndLine: n.EndRow + 1,
 	})
-	return len(p.plan.Sites) - 1
+	site := len(p.plan.Sites) - 1
+	if p.made.places() {
+		p.made.move(&p.plan.Sites[site], n.Start, n.End)
+	}
+	return site
 }
 
 // addPoint adds a point of a site, from a byte of a node to a byte; -1 is no site.
@@ -195,7 +206,11 @@ func (p *planner) moduleScope() scope {
 	start, asm := p.behindDirectives(0)
 	why := ""
 	if role == instrument.Module {
-		why = p.keptFromBlock(0, wrapperNames)
+		names := wrapperNames
+		if p.made != nil && p.made.apart {
+			names = append(slices.Clone(names), "jest") // a parameter of jest's, too
+		}
+		why = p.keptFromBlock(0, names)
 	}
 	if asm {
 		why = asmReason
@@ -208,7 +223,9 @@ func (p *planner) moduleScope() scope {
 	module.awaits = true // a module's body may
 	m := &p.plan.Sites[module.site]
 	m.Line, m.Col = 1, 1
-	m.EndLine = 1 + bytes.Count(bytes.TrimRight(p.Source, "\r\n"), []byte("\n"))
+	if !p.made.places() {
+		m.EndLine = 1 + bytes.Count(bytes.TrimRight(p.Source, "\r\n"), []byte("\n"))
+	}
 	p.addPoint(module.site, role, 0, start, len(p.Source))
 	return module
 }
@@ -326,7 +343,7 @@ func (p *planner) function(i int, here scope) {
 	s := scope{name: here.qualify(name), site: -1, with: here.with,
 		awaits: p.hasToken(i, "async"), yields: p.hasToken(i, "*") || strings.HasPrefix(p.Nodes[i].Type, "generator_")}
 	p.begins[body] = s
-	if !p.options.SiteWanted(kind, s.name) {
+	if !p.options.SiteWanted(kind, s.name) || !p.made.isWritten(p.Nodes[i].Start, p.Nodes[i].End) {
 		return
 	}
 	if s.with {

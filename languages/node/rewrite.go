@@ -38,7 +38,20 @@ const (
 )
 
 // rewrite gives the edits that put the checkpoints of a plan into its text.
-func rewrite(text []byte, p *instrument.Plan, first int) ([]edit.Edit, error) {
+func rewrite(source []byte, p *instrument.Plan, first int) ([]edit.Edit, error) {
+	text, m, err := cutMade(source)
+	if err != nil {
+		return nil, err
+	}
+	edits, err := insertions(text, p, first, m)
+	if err != nil || m == nil {
+		return edits, err
+	}
+	return m.finish(text, source, edits)
+}
+
+// insertions are the edits with the checkpoints of a text, which something may have made.
+func insertions(text []byte, p *instrument.Plan, first int, m *made) ([]edit.Edit, error) {
 	if len(p.Points) == 0 {
 		return nil, nil
 	}
@@ -60,6 +73,7 @@ func rewrite(text []byte, p *instrument.Plan, first int) ([]edit.Edit, error) {
 		if begin == "" && end == "" {
 			continue
 		}
+		begin = m.withVariables(q, begin)
 		order, rank := ends, -q.Start*len(p.Points)-i
 		if q.Start == q.End {
 			order, rank = endsEmpty, -i

@@ -1,14 +1,19 @@
 package node
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"cg/checkpoint"
+	"cg/instrument"
 	"cg/languages/languagetest"
+	"cg/long"
 )
 
 // tasks counts the runs of each test that was reported as a task.
@@ -118,41 +123,124 @@ await test('group', async (t) => { await t.test('inner', async () => { await nul
 	}
 }
 
-// TestRunners: each test of mocha, jest and vitest is a task, also in their processes and threads.
+// times are what runners print of them, and how many blanks align them.
+var times = regexp.MustCompile(`[ (]+\d+(\.\d+)? ?m?s\b|Start at .*|Duration .*|Time: .*`)
+
+// TestRunners: each test of mocha, jest and vitest is a task, also in their processes and threads. The functions that they
+// call have checkpoints, and stand where they do in the file. What is said of tests that fail is the same: stacks,
+// parts of files, and where snapshots stand.
 func TestRunners(t *testing.T) {
 	modules := filepath.Join(os.Getenv("CG_VIEWERS"), "node_modules")
 	if os.Getenv("CG_VIEWERS") == "" {
 		languagetest.Missing(t, "no runners of tests: CG_VIEWERS names none")
 	}
-	const text = "describe('suite', () => {\n  beforeEach(() => {})\n  it('adds', () => { one() })\n" +
-		"  it('later', async () => { await null; one() })\n})\nit('fails', () => { throw new Error('no') })\nit.skip('skipped', () => {})\n"
+	const text = "describe('suite', () => {\n  beforeEach(() => {})\n  it('adds', () => { one(1) })\n" +
+		"  it('later', async () => { await null; one(String(one)) })\n})\n" +
+		"it('fails', () => { const n = one(2);   throw new Error('no ' + n) })\nit.skip('skipped', () => {})\n"
+	const one = "function one(n) {\n  if (typeof n === 'string' && n.includes('finally')) throw new Error(n)\n  return n }\n"
+	const equal = "it('equal', () => { expect([1].map((n) => one(n))).toEqual([2]) })\nit('inline', () => { expect(one(3)).toMatchInlineSnapshot(`3`) })\n"
+	const typed = "interface P { n: number }\nenum E { a = 1 }\n\nexport function one<T>(n: T): T {\n  if (typeof n === 'string' && n.includes('finally')) throw new Error(n)\n" +
+		"  return twice(n) }\nconst twice = <T>(n: T): T => n\nexport class Q { constructor(private p: P) {}   fail(): never { throw new Error('of TypeScript ' + this.p.n + E.a) } }\n"
+	const typedTest = "import { expect, it, describe, beforeEach } from 'vitest'\nimport { one, Q } from './typed'\n" + text + equal + "it('typed', () => { new Q({ n: 1 }).fail() })\n"
+	t.Setenv("NO_COLOR", "1")
 	want := map[string]int{"suite > adds": 1, "suite > later": 1, "fails": 1}
+	more := map[string]int{"suite > adds": 1, "suite > later": 1, "fails": 1, "equal": 1, "inline": 1}
+	mostly := maps.Clone(more)
+	mostly["typed"] = 1
+	ofTypes := map[string]int{"one 4-6": 5, "twice 7-7": 4, "Q.fail 8-8": 1, "Q.constructor 8-8": 1}
 	for _, node := range nodes(t) {
-		for _, line := range []string{"mocha/bin/mocha.js a.spec.cjs", "mocha/bin/mocha.js --parallel a.spec.cjs b.spec.cjs",
-			"jest/bin/jest.js --testMatch **/*.spec.cjs", "vitest/vitest.mjs run --globals --pool forks a.test",
-			"vitest/vitest.mjs run --globals --pool threads a.test"} {
-			t.Run(majorOf(t, node)+"/"+line, func(t *testing.T) {
+		for _, c := range []struct {
+			line         string
+			tasks, calls map[string]int // calls, with the lines, of functions that have a name
+		}{
+			{"mocha/bin/mocha.js a.spec.cjs", want, map[string]int{"one 1-3": 3}},
+			{"mocha/bin/mocha.js --parallel a.spec.cjs b.spec.cjs", want, map[string]int{"one 1-3": 3}},
+			{"jest/bin/jest.js --testMatch **/c.spec.cjs", more, map[string]int{"one 1-3": 5}},
+			{"jest/bin/jest.js --transform {} --testMatch **/c.spec.cjs", more, map[string]int{"one 1-3": 5}},
+			{"vitest/vitest.mjs run --globals --pool forks typed.test", mostly, ofTypes},
+			{"vitest/vitest.mjs run --globals --pool threads typed.test", mostly, ofTypes},
+			{"vitest/vitest.mjs run --globals --pool vmThreads typed.test", nil, ofTypes},
+		} {
+			t.Run(majorOf(t, node)+"/"+c.line, func(t *testing.T) {
+				if strings.Contains(c.line, "vmThreads") {
+					long.Skip(t, "Vitest's pools of contexts")
+				}
 				dir := t.TempDir()
 				writeFiles(t, dir, map[string]string{
-					"package.json": "{}", "a.spec.cjs": "function one() {}\n" + text, "b.spec.cjs": "it('other', () => {})\n",
-					"a.test.mjs": "function one() {}\n" + text,
+					"package.json": "{}", "a.spec.cjs": one + text, "b.spec.cjs": "it('other', () => {})\n", "c.spec.cjs": one + text + equal,
+					"typed.ts": typed, "typed.test.ts": typedTest,
 				})
 				if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
 					t.Fatal(err)
 				}
-				args := strings.Fields(line)
+				args := strings.Fields(c.line)
 				args[0] = filepath.Join("node_modules", args[0])
 				plain, got := execute(t, dir, nil, append([]string{node}, args...)...), measured(t, dir, node, args)
 				if got.Status != plain.Status || got.Status == 0 {
 					t.Fatalf("status %d, want %d\n%s\n%s", got.Status, plain.Status, got.Stdout, got.Stderr)
 				}
+				said := func(r ran) string { return times.ReplaceAllString(r.Stdout+r.Stderr, "") }
+				if said(got) != said(plain) && !strings.Contains(c.line, "parallel") {
+					t.Errorf("it says\n%s\nwant\n%s", said(got), said(plain))
+				}
 				tasks := got.tasks()
 				delete(tasks, "other")
 				delete(tasks, "skipped") // which jest begins and ends
-				if !maps.Equal(tasks, want) {
-					t.Errorf("tasks %v, want %v", tasks, want)
+				if !maps.Equal(tasks, c.tasks) {
+					t.Errorf("tasks %v, want %v", tasks, c.tasks)
+				}
+				if calls := got.placed(); !maps.Equal(calls, c.calls) {
+					t.Errorf("calls %v, want %v; skipped %v", calls, c.calls, got.Skipped)
 				}
 			})
+		}
+	}
+}
+
+// placed counts the calls of functions that have a name, by it and their lines.
+func (r ran) placed() map[string]int {
+	calls := map[string]int{}
+	for _, run := range r.Runs {
+		for _, w := range run.Words {
+			if w.Kind() != checkpoint.Enter || w.Site() == checkpoint.OwnSite {
+				continue
+			}
+			s := r.Sites[w.Site()-1]
+			if s.Kind != checkpoint.Task && s.Kind != checkpoint.Module && !strings.Contains(s.Func, anonymous) {
+				calls[fmt.Sprintf("%s %d-%d", s.Func, s.Line, s.EndLine)]++
+			}
+		}
+	}
+	return calls
+}
+
+// TestCoverageLeavesAlone: where V8's coverage is collected, functions have no checkpoints, and cg says so; jest's own
+// coverage is the same with them.
+func TestCoverageLeavesAlone(t *testing.T) {
+	modules := filepath.Join(os.Getenv("CG_VIEWERS"), "node_modules")
+	if os.Getenv("CG_VIEWERS") == "" {
+		languagetest.Missing(t, "no jest: CG_VIEWERS names none")
+	}
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"package.json": "{}", "a.js": "exports.one = (n) => n ? 1 : 2\n",
+		"a.test.js": "const { one } = require('./a')\nit('is', () => { expect(one(1)).toBe(1) })\n"})
+	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("NO_COLOR", "1")
+	node := nodes(t)[0]
+	for provider, checkpoints := range map[string]bool{"babel": true, "v8": false} {
+		args := []string{"node_modules/jest/bin/jest.js", "--coverage", "--coverageProvider", provider}
+		plain, got := execute(t, dir, nil, append([]string{node}, args...)...), measured(t, dir, node, args)
+		if got.Status != 0 || times.ReplaceAllString(got.Stdout, "") != times.ReplaceAllString(plain.Stdout, "") {
+			t.Errorf("%s:\n%s\n%s\nwant\n%s", provider, got.Stdout, got.Stderr, plain.Stdout)
+		}
+		if has := got.placed()["one 1-1"] == 1; has != checkpoints {
+			t.Errorf("%s: calls %v, skipped %v", provider, got.placed(), got.Skipped)
+		}
+		said := slices.ContainsFunc(got.Skipped, func(s instrument.Skip) bool { return strings.Contains(s.Reason, "coverage") })
+		if said == checkpoints {
+			t.Errorf("%s: skipped %v", provider, got.Skipped)
 		}
 	}
 }

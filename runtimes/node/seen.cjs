@@ -11,7 +11,12 @@ const FOLDER = pathToFileURL(__dirname).href;
 
 /** Function.prototype.toString gives the text without insertions. */
 function keepTexts() {
-  const plain = Function.prototype.toString;
+  textsOf(Function.prototype);
+}
+
+/** So does that of another context. */
+function textsOf(prototype) {
+  const plain = prototype.toString;
   const name = apply(plain, plain, []);
   const { toString } = {
     toString() {
@@ -20,7 +25,7 @@ function keepTexts() {
       return text.includes('cg$') ? original(text) : text;
     },
   };
-  Object.defineProperty(Function.prototype, 'toString', { value: toString, writable: true, configurable: true });
+  Object.defineProperty(prototype, 'toString', { value: toString, writable: true, configurable: true });
 }
 
 /** Stacks have the columns of the user's files, and no frames of cg's. */
@@ -101,4 +106,4 @@ function headOf(error) {
   return apply(Error.prototype.toString, error, []);
 }
 
-module.exports = { keepTexts, keepStacks };
+module.exports = { keepTexts, textsOf, keepStacks };

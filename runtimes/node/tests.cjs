@@ -3,6 +3,7 @@
 'use strict';
 
 const { ask, openTasks } = require('./checkpoints.cjs');
+const { jestRuntime, vitestEvaluator } = require('./runners.cjs');
 
 const { apply } = Reflect;
 const { cg$e: enter, cg$x: exit } = globalThis;
@@ -139,10 +140,16 @@ function vitest(Runner) {
   });
 }
 
+/** What vitest has to be told: its runner, and what evaluates modules. */
+function vitestClass(Class) {
+  if (typeof Class.prototype.runInlinedModule === 'function') vitestEvaluator(Class, run);
+  else vitest(Class);
+}
+
 /** Makes tests tasks from here on. */
 function reportTests(of) {
   run = of;
-  Object.defineProperty(globalThis, 'cg$t', { value: vitest });
+  Object.defineProperty(globalThis, 'cg$t', { value: vitestClass });
   const options = [...process.execArgv, process.env.NODE_OPTIONS || ''];
   if (process.env.NODE_TEST_CONTEXT || options.some((o) => /(^|\s)--test\b/.test(o))) watchNodeTests();
 }
@@ -151,6 +158,8 @@ function reportTests(of) {
 function toReport(file, module) {
   const { exports } = module;
   if (/\/mocha\/lib\/mocha\.c?js$/.test(file) && exports && typeof exports.Runner === 'function') mocha(exports.Runner);
+  if (/\/jest-runtime\/build\/index\.js$/.test(file) && exports && typeof exports.default === 'function')
+    exports.default = jestRuntime(exports.default, run);
   if (!/\/jest-circus\/build\/(runner|legacy-code-todo-rewrite\/jestAdapter)\.js$/.test(file)) return;
   if (typeof exports === 'function') module.exports = jest(exports);
   else if (exports && typeof exports.default === 'function') exports.default = jest(exports.default);
@@ -158,9 +167,10 @@ function toReport(file, module) {
 
 /** The text of a module with what makes its tests tasks, where it has a runner of tests. */
 function runnerText(text, file) {
-  if (!file.includes('/vitest/dist/') || !text.includes('onBeforeTryTask(')) return text;
-  const runner = /^class (\w*TestRunner)\b/m.exec(text);
-  return runner ? text + '\n;globalThis.cg$t?.(' + runner[1] + ')' : text;
+  if (!file.includes('/vitest/dist/')) return text;
+  const found = (text.includes('onBeforeTryTask(') && /^class (\w*TestRunner)\b/m.exec(text)) ||
+    (text.includes('runInlinedModule(') && /^class (\w*ModuleEvaluator)\b/m.exec(text));
+  return found ? text + '\n;globalThis.cg$t?.(' + found[1] + ')' : text;
 }
 
 module.exports = { reportTests, watchNodeTests, toReport, runnerText };

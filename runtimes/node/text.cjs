@@ -4,12 +4,14 @@
 const { replace, match } = { replace: RegExp.prototype[Symbol.replace], match: RegExp.prototype[Symbol.matchAll] };
 const { apply } = Reflect;
 
+const SITE = '(?:0x[\\da-f]{6}|\\d+)';
 const EXIT = '(?:cg\\$w\\?cg\\$c\\(\\d+\\):)?cg\\$x\\(';
 const AWAY = '(?:let cg\\$w=0;)?';
 
 const inserted = new RegExp([
   '\\{cg\\$e\\( \\d+ \\);' + AWAY + 'try\\{return\\(',     // an arrow function's expression
   '\\)\\}finally\\{' + EXIT + ' \\d+ \\)\\}\\}',
+  '(?:; )?var cg\\$e=[^;]*;',                            // names of a text that runs in another context
   '(?:; )?cg\\$e\\(\\d+\\);' + AWAY + 'try\\{',           // a body
   '(?:; )?cg\\$e\\(\\d+\\) ;' + AWAY,                     // a module's body that stands in no block
   '\\}finally\\{' + EXIT + '\\d+\\)\\}',
@@ -21,7 +23,7 @@ const inserted = new RegExp([
   '\\}finally\\{cg\\$w=cg\\$s\\(\\d+,1\\)\\}\\}',
   '\\{cg\\$w;try\\{', '\\}finally\\{cg\\$w&&\\(cg\\$w=cg\\$r\\(\\d+,0\\)\\)\\}\\}',
   'cg\\$w&&\\(cg\\$w=cg\\$r\\(\\d+,0\\)\\);',
-].join('|'), 'g');
+].map((form) => form.replaceAll('\\d+', SITE)).join('|'), 'g');
 
 /** A text without what was inserted into it. */
 function original(text) {
