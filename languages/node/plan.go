@@ -220,7 +220,7 @@ func (p *planner) moduleScope() scope {
 		return module
 	}
 	module.site = p.addSite(0, moduleName, checkpoint.Module)
-	module.awaits = true // a module's body may
+	module.awaits = !p.namesAwait() // a module's body may, where the word is no name
 	m := &p.plan.Sites[module.site]
 	m.Line, m.Col = 1, 1
 	if !p.made.places() {
@@ -228,6 +228,16 @@ func (p *planner) moduleScope() scope {
 	}
 	p.addPoint(module.site, role, 0, start, len(p.Source))
 	return module
+}
+
+// namesAwait reports whether something is called await, which no ES module can have.
+func (p *planner) namesAwait() bool {
+	if !bytes.Contains(p.Source, []byte("await")) {
+		return false
+	}
+	return slices.ContainsFunc(p.Nodes, func(n syntax.Node) bool {
+		return n.Type == "identifier" && string(p.Source[n.Start:n.End]) == "await"
+	})
 }
 
 // moduleName is the name of a module's body among its functions.
