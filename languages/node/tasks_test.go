@@ -141,13 +141,14 @@ func TestRunners(t *testing.T) {
 	const equal = "it('equal', () => { expect([1].map((n) => one(n))).toEqual([2]) })\nit('inline', () => { expect(one(3)).toMatchInlineSnapshot(`3`) })\n"
 	const typed = "interface P { n: number }\nenum E { a = 1 }\n\nexport function one<T>(n: T): T {\n  if (typeof n === 'string' && n.includes('finally')) throw new Error(n)\n" +
 		"  return twice(n) }\nconst twice = <T>(n: T): T => n\nexport class Q { constructor(private p: P) {}   fail(): never { throw new Error('of TypeScript ' + this.p.n + E.a) } }\n"
-	const typedTest = "import { expect, it, describe, beforeEach } from 'vitest'\nimport { one, Q } from './typed'\n" + text + equal + "it('typed', () => { new Q({ n: 1 }).fail() })\n"
+	const typedTest = "import { expect, it, describe, beforeEach, vi } from 'vitest'\nimport { one, Q } from './typed'\n" + text + equal + "it('typed', () => { new Q({ n: 1 }).fail() })\n" +
+		"it('again', async () => { vi.resetModules(); expect((await import('./typed')).one(1)).toBe(1) })\n"
 	t.Setenv("NO_COLOR", "1")
 	want := map[string]int{"suite > adds": 1, "suite > later": 1, "fails": 1}
 	more := map[string]int{"suite > adds": 1, "suite > later": 1, "fails": 1, "equal": 1, "inline": 1}
 	mostly := maps.Clone(more)
-	mostly["typed"] = 1
-	ofTypes := map[string]int{"one 4-6": 5, "twice 7-7": 4, "Q.fail 8-8": 1, "Q.constructor 8-8": 1}
+	mostly["typed"], mostly["again"] = 1, 1
+	ofTypes := map[string]int{"one 4-6": 6, "twice 7-7": 5, "Q.fail 8-8": 1, "Q.constructor 8-8": 1}
 	for _, node := range nodes(t) {
 		for _, c := range []struct {
 			line         string
@@ -189,7 +190,7 @@ func TestRunners(t *testing.T) {
 				if !maps.Equal(tasks, c.tasks) {
 					t.Errorf("tasks %v, want %v", tasks, c.tasks)
 				}
-				if calls := got.placed(); !maps.Equal(calls, c.calls) {
+				if calls := got.placed(); !maps.Equal(calls, c.calls) || len(got.Skipped) > 0 {
 					t.Errorf("calls %v, want %v; skipped %v", calls, c.calls, got.Skipped)
 				}
 			})

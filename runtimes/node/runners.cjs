@@ -95,10 +95,12 @@ function changedResult(run, file, options, result, withV8) {
 function vitestEvaluator(Evaluator, run) {
   const plain = Evaluator.prototype.runInlinedModule;
   const known = new WeakSet(); // contexts
+  const changes = new WeakSet(); // what a module keeps, which is evaluated once more after vi.resetModules
   Evaluator.prototype.runInlinedModule = {
     runInlinedModule(context, code, module) {
       try {
         const own = this.vm && this.vm.context;
+        if (changes.has(module.meta)) return apply(plain, this, arguments);
         const changed = evaluated(run, code, module.file, own);
         if (changed !== code) {
           if (own && !known.has(own)) {
@@ -106,6 +108,7 @@ function vitestEvaluator(Evaluator, run) {
             defineIn(own, own);
           }
           module.meta = { ...module.meta, code: changed };
+          changes.add(module.meta);
           module.map = undefined;
           arguments[1] = changed;
         }
