@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"cg/long"
 	"cg/nemb"
 	"cg/report"
 )
@@ -235,7 +236,7 @@ func BenchmarkSavedRun(b *testing.B) {
 
 // A saved run is read in less memory than twice its size, whatever else cg needs.
 func TestSavedRunMemory(t *testing.T) {
-	const size = 40e6
+	size := 1_000_000 * long.Rounds(t, 15, 40)
 	for _, what := range []string{"run", "session"} {
 		t.Run(what, func(t *testing.T) { savedMemory(t, large(t, what, size), large(t, what, 1)) })
 	}

@@ -28,7 +28,7 @@ func TestSkill(t *testing.T) {
 		}
 	}
 	bin := os.Getenv("CG_TEST_BIN")
-	env := append(sdkMachine(t), "PATH="+bin+":"+os.Getenv("PATH"), "XDG_CACHE_HOME="+t.TempDir(), "HOME="+dir)
+	env := append(sdkMachine(t), "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+dir)
 	ran := map[string]string{}
 	for i, block := range strings.Split(skill, "\n```sh\n")[1:] {
 		commands, _, ended := strings.Cut(block, "\n```\n")
