@@ -20,13 +20,17 @@ type covered struct {
 			Line  int    `json:"start_line"`
 			Count uint64 `json:"execution_count"`
 		} `json:"functions"`
+		Lines []struct {
+			Line  int    `json:"line_number"`
+			Count uint64 `json:"count"`
+		} `json:"lines"`
 		File string `json:"file"`
 	} `json:"files"`
 }
 
 // countedByGcov gives the calls of functions by the line where they begin, as the compiler's own
-// counters have them.
-func countedByGcov(t *testing.T, compiler, source string) map[int]uint64 {
+// counters have them, and how often each line ran.
+func countedByGcov(t *testing.T, compiler, source string) (counts, lines map[int]uint64) {
 	t.Helper()
 	dir := t.TempDir()
 	for _, args := range [][]string{{compiler, "--coverage", "-w", "-O0", source, "-o", "plain"}, {"./plain"}} {
@@ -50,16 +54,19 @@ func countedByGcov(t *testing.T, compiler, source string) map[int]uint64 {
 	if err := json.Unmarshal(out, &c); err != nil {
 		t.Fatal(err)
 	}
-	counts := map[int]uint64{}
+	counts, lines = map[int]uint64{}, map[int]uint64{}
 	for _, file := range c.Files {
 		if file.File != source {
 			continue
+		}
+		for _, l := range file.Lines {
+			lines[l.Line] = l.Count
 		}
 		for _, f := range file.Functions {
 			counts[f.Line] += f.Count
 		}
 	}
-	return counts
+	return counts, lines
 }
 
 // countedProgram is a program whose calls gcov counts, too: a recursion, a comparison that the C library
@@ -106,7 +113,7 @@ func TestCallsAreThoseOfGcov(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := countedByGcov(t, p.compiler, source)
+			want, _ := countedByGcov(t, p.compiler, source)
 			r, _, _ := measured(t, p.language, "-g", "fine", "--inline", "--build-flags", "-w", source)
 			got := map[int]uint64{}
 			for _, f := range r.Functions {
@@ -121,6 +128,106 @@ func TestCallsAreThoseOfGcov(t *testing.T) {
 				t.Errorf("%v, want %v", got, want)
 			}
 		})
+	}
+}
+
+// linedProgram has a statement in each line. gcov counts an endless loop by its body, and what leaves a loop in a line
+// of its own.
+const linedProgram = `#include <setjmp.h>
+#include <stdio.h>
+static jmp_buf back;
+static void leave(int n)
+{
+	if (n > 2)
+		longjmp(back, n);
+}
+static int tried(int n)
+{
+	int left = setjmp(back);
+	if (left)
+		return left;
+	for (int i = 0; i < n; i++)
+		leave(i);
+	return 0;
+}
+static int jumps(int n)
+{
+again:
+	n--;
+	if (n % 7 == 3)
+		goto again;
+	while (n > 0) {
+		n -= 3;
+		switch (n % 4) {
+		case 0:
+			n--;
+		case 1:
+			n -= 2;
+			break;
+		default:
+			if (n % 5)
+				n--;
+			else
+				n -= 4;
+		}
+		if (n < 10)
+			goto out;
+	}
+out:
+	return n;
+}
+static int cells[64];
+static int sorted(void)
+{
+	int swaps = 0;
+	for (int i = 0; i < 64; i++) {
+		cells[i] = i * 37 % 64;
+	}
+	for (int i = 1; i < 64; i++) {
+		int k = i;
+		while (k > 0 && cells[k - 1] > cells[k]) {
+			int held = cells[k];
+			cells[k] = cells[k - 1];
+			cells[--k] = held;
+			swaps++;
+		}
+	}
+	return swaps;
+}
+int main(void)
+{
+	int all = 0;
+	for (int i = 90; i < 100; i++) {
+		all += jumps(i);
+	}
+	printf("%d %d %d\n", all, tried(9), sorted());
+	return 0;
+}
+`
+
+// Calls come to a line as often as gcov(1) says.
+func TestLinesAreThoseOfGcov(t *testing.T) {
+	need(t, "gcov", "apt-get install gcc")
+	source := filepath.Join(t.TempDir(), "lined.c")
+	if err := os.WriteFile(source, []byte(linedProgram), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, want := countedByGcov(t, "cc", source)
+	for _, flags := range []string{"-O0", "-O2"} {
+		r, _, _ := measured(t, "c", "-g", "line", "--inline", "--build-flags", flags, source)
+		seen := 0
+		for _, f := range r.Functions {
+			for _, p := range f.Places {
+				if n, is := want[p.Line]; is && p.Kind == "line" {
+					if seen++; n != p.Count {
+						t.Errorf("%s, line %d: %d, and gcov counts %d: %s", flags, p.Line, p.Count, n, p.Text)
+					}
+				}
+			}
+		}
+		if seen < 35 {
+			t.Errorf("%s: %d lines of %d", flags, seen, len(want))
+		}
 	}
 }
 

@@ -78,6 +78,7 @@ func init() {
 				SDK:         &languages.SDK{Files: func() (map[string][]byte, error) { return runtimes.Folder("c/sdk") }},
 				PlanFor:     func(file string) instrument.Planner { return dialectOf(file).planFile },
 				SaveTarget:  d.saveTarget,
+				Places:      true,
 				Wrap:        wrap,
 				OwnsProject: ownsProject,
 			},
@@ -113,12 +114,12 @@ func (d *dialect) planFile(source []byte, o instrument.Options) (*instrument.Pla
 // planText is the same where leave may leave functions alone.
 func (d *dialect) planText(source []byte, o instrument.Options, leave func(f *function)) (*instrument.Plan, error) {
 	t := newText(source, false)
-	funcs, err := d.parse(t)
+	parsed, err := d.parse(t)
 	if err != nil {
 		return nil, err
 	}
 	p := &instrument.Plan{Language: d.name}
-	for _, f := range funcs {
+	for _, f := range parsed.funcs {
 		leave(&f)
 		t.add(p, f, o, o.Granularity == instrument.Fine)
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"cg/instrument"
 	"cg/languages"
 	"cg/languages/languagetest"
 	"cg/long"
@@ -126,7 +127,8 @@ func runProgram(t testing.TB, program string, more ...string) result {
 type mode struct {
 	flags  string
 	inline bool
-	clang  bool // by clang, else by the system's compiler
+	clang  bool                   // by clang, else by the system's compiler
+	places instrument.Granularity // "" for none
 }
 
 func (m mode) compiler(d *dialect) string {
@@ -142,15 +144,16 @@ func (m mode) compiler(d *dialect) string {
 func TestPrograms(t *testing.T) {
 	needCompiler(t, plusPlus)
 	object := stub(t)
-	modes := []mode{{flags: "-O0 -g", inline: true}, {flags: "-O2"}}
+	modes := []mode{{flags: "-O0 -g", inline: true}, {flags: "-O2"},
+		{flags: "-O1", inline: true, places: instrument.Lines}}
 	if _, err := exec.LookPath("clang++"); err == nil {
-		modes = append(modes, mode{flags: "-O2", inline: true, clang: true})
+		modes = append(modes, mode{flags: "-O2", inline: true, clang: true, places: instrument.Lines})
 	} else if os.Getenv("CG_CLANG") != "" {
 		t.Error(err)
 	}
-	if !long.Without(t, "-flto=1, and clang with -O0") {
-		modes = append(modes, mode{flags: "-O2 -flto=1", inline: true})
-		if modes[2].clang {
+	if !long.Without(t, "-flto=1, blocks, and clang with -O0") {
+		modes = append(modes, mode{flags: "-O2 -flto=1", inline: true}, mode{flags: "-O0", places: instrument.Blocks})
+		if modes[3].clang {
 			modes = append(modes, mode{flags: "-O0 -g", inline: true, clang: true})
 		}
 	}
@@ -167,7 +170,7 @@ func TestPrograms(t *testing.T) {
 					if m.clang && f.gcc {
 						continue
 					}
-					t.Run(f.file+" "+m.compiler(d)+" "+m.flags, func(t *testing.T) {
+					t.Run(strings.TrimSpace(f.file+" "+m.compiler(d)+" "+m.flags+" "+string(m.places)), func(t *testing.T) {
 						m.flags = standard + m.flags + " " + f.flags
 						runFixture(t, d, cache, f, m, object)
 					})
@@ -195,6 +198,9 @@ func runFixture(t *testing.T, d *dialect, cache runtimes.Cache, f fixture, m mod
 		t.Fatalf("%v\n%s", err, said)
 	}
 	b := prepareTest(t, d, cache, target)
+	if m.places != "" {
+		b.setup.Options.Granularity = m.places
+	}
 	if err := b.compile(context.Background(), choices{Inline: m.inline}); err != nil {
 		t.Fatal(err)
 	}
@@ -351,7 +357,7 @@ func TestRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := plainC.planUnit(source, owner{dir: root + "/src", folders: []string{root + "/src"}, options: languagetest.Fine},
-		choices{Inline: true}, nil)
+		choices{Inline: true}, refused{})
 	if err != nil {
 		t.Fatal(err)
 	}

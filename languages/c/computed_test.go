@@ -26,12 +26,12 @@ func TestComputedAlone(t *testing.T) {
 		"struct s {\n\t// constexpr: no\n\tint f(int n) { while (n) n--; return n; }\n};":                                     "s::f",
 		"constexpr int k = 3, l = 4;\nint f(int n) { while (n) n--; return n; }":                                              "f",
 	} {
-		funcs, err := plusPlus.parse(newText([]byte(source), true))
+		parsed, err := plusPlus.parse(newText([]byte(source), true))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, f := range funcs {
+		for _, f := range parsed.funcs {
 			got = append(got, strings.TrimSpace(f.name+" "+f.alone))
 		}
 		if s := strings.Join(got, ", "); s != want {
@@ -44,7 +44,7 @@ func TestComputedAlone(t *testing.T) {
 func TestGuardsKeepNames(t *testing.T) {
 	text := "# 1 \"my_leave/p.cpp\"\ntemplate <typename T> inline int on_leave(T n) { while (n) n--; return n; }\n"
 	w := owner{dir: "/", folders: []string{"/"}, options: languagetest.Fine}
-	p, err := plusPlus.planUnit([]byte(text), w, choices{Inline: true}, nil)
+	p, err := plusPlus.planUnit([]byte(text), w, choices{Inline: true}, refused{})
 	if err != nil || len(p.funcs) != 1 || !p.funcs[0].spread {
 		t.Fatalf("%+v, %v", p, err)
 	}

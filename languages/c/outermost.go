@@ -93,7 +93,8 @@ func (p *parser) lost(named []byte, brace int) {
 		return
 	}
 	name := string(named[start:])
-	f := function{name: name, kind: checkpoint.Function, at: start, open: brace, close: end - 1, alone: p.leave[name]}
+	f := function{name: name, kind: checkpoint.Function, at: start, open: brace, close: end - 1, alone: p.leave[name],
+		body: -1}
 	begin := bytes.LastIndexAny(named, ";}") + 1
 	if why := attributeAlone(string(p.source[begin:brace])); why != "" {
 		f.alone = why

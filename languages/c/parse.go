@@ -29,6 +29,7 @@ type function struct {
 	suspends  bool
 	waits     []wait
 	templated bool // a template makes it, which may have several instances
+	body      int  // the node of its block in the tree, -1 where the grammar has lost it
 }
 
 // back is a call of setjmp or the like.
@@ -55,7 +56,7 @@ type parser struct {
 
 // parse finds the functions of a text. It refuses none: what the grammar cannot place has
 // no functions, or has them by their braces.
-func (d *dialect) parse(t *text) ([]function, error) {
+func (d *dialect) parse(t *text) (*parser, error) {
 	blanked := t.forParser()
 	if !d.scoped {
 		blankParameters(blanked)
@@ -84,7 +85,7 @@ func (d *dialect) parse(t *text) ([]function, error) {
 	}
 	slices.SortStableFunc(p.funcs, func(a, b function) int { return a.open - b.open })
 	p.placeBacks()
-	return p.funcs, nil
+	return p, nil
 }
 
 // function adds the function of a definition.
@@ -95,7 +96,7 @@ func (p *parser) function(i int) {
 		return
 	}
 	n, b := p.tree.Nodes[i], p.tree.Nodes[body]
-	f := function{name: p.scope(i) + name, kind: kind, at: at, open: b.Start}
+	f := function{name: p.scope(i) + name, kind: kind, at: at, open: b.Start, body: body}
 	// The text has no macros any more: the braces are as the compiler counts them.
 	end := closing(p.tree.Source, b.Start)
 	if end < 0 || !p.made && end != b.End {

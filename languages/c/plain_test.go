@@ -41,13 +41,13 @@ int no_arrow(smart s) { return s->value; }
 template <typename T> bool no_template(T a, T b) { return a < b; }
 bool no_unknown(Other a, Other b) { return a == b; }
 `
-	funcs, err := plusPlus.parse(newText([]byte(source), true))
+	parsed, err := plusPlus.parse(newText([]byte(source), true))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	n := 0
-	for _, f := range funcs {
+	for _, f := range parsed.funcs {
 		name := strings.TrimPrefix(f.name, "box::")
 		if n++; f.short != (strings.HasPrefix(name, "yes") || name == "operator int") {
 			got = append(got, name)

@@ -11,7 +11,7 @@ import (
 	"cg/languages"
 )
 
-//go:embed c.go coroutine.go names.go outermost.go text.go parse.go plain.go plan.go rewrite.go
+//go:embed c.go coroutine.go names.go outermost.go text.go parse.go places.go plain.go plan.go rewrite.go simplify.go
 var planSources embed.FS
 
 // planVersion is that of what these files plan.
@@ -113,26 +113,32 @@ func chosen(t languages.Target) choices {
 // planned is a function with a site.
 type planned struct {
 	function
-	path string // of its file
-	site checkpoint.Site
+	path   string // of its file
+	site   checkpoint.Site
+	places []checkpoint.Site // of its code, with -g line and -g block
+	marks  []mark
 }
 
-// planUnit plans a preprocessed text. bare names functions, as "path:line", that are to have none.
-func (d *dialect) planUnit(source []byte, w owner, c choices, bare map[string]string) (*unitPlan, error) {
+// refused are the functions that the compiler refuses with checkpoints, as "path:line", and why: with any, and with
+// those of the places in their code.
+type refused struct{ functions, places map[string]string }
+
+// planUnit plans a preprocessed text.
+func (d *dialect) planUnit(source []byte, w owner, c choices, r refused) (*unitPlan, error) {
 	u := &unitPlan{dialect: d, text: newText(source, true), instances: c.Instances}
 	_, main := u.text.beginning()
 	u.path, _ = w.owned(main)
-	funcs, err := d.parse(u.text)
+	parsed, err := d.parse(u.text)
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range funcs {
+	for _, f := range parsed.funcs {
 		path, is := w.owned(u.text.region(f.open))
 		if !is {
 			continue
 		}
 		site := u.text.site(f)
-		if why := bare[placeName(path, site.Line)]; why != "" {
+		if why := r.functions[placeName(path, site.Line)]; why != "" {
 			f.alone = why
 		}
 		var p instrument.Plan
@@ -142,9 +148,22 @@ func (d *dialect) planUnit(source []byte, w owner, c choices, bare map[string]st
 		for _, l := range p.LeftAlone {
 			u.left, u.paths = append(u.left, l), append(u.paths, path)
 		}
-		if len(p.Sites) > 0 {
-			u.funcs = append(u.funcs, planned{f, path, site})
+		if len(p.Sites) == 0 {
+			continue
 		}
+		of := planned{function: f, path: path, site: site}
+		if w.options.PlacesWanted(path, site) {
+			why := r.places[placeName(path, site.Line)]
+			if why == "" {
+				why = parsed.putPlaces(&of, w.options.Granularity)
+			}
+			if why != "" {
+				u.left = append(u.left, instrument.LeftAlone{Name: f.name, Line: site.Line, Reason: "has no " +
+					string(w.options.Granularity) + "s: " + why})
+				u.paths = append(u.paths, path)
+			}
+		}
+		u.funcs = append(u.funcs, of)
 	}
 	return u, nil
 }

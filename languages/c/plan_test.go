@@ -69,7 +69,7 @@ func TestUnitPlan(t *testing.T) {
 		"int small(int n) { return n; }\n"
 	w := owner{dir: "/p", folders: []string{"/p"}, options: languagetest.Fine}
 	for _, inline := range []bool{false, true} {
-		p, err := plainC.planUnit([]byte(text), w, choices{Inline: inline}, nil)
+		p, err := plainC.planUnit([]byte(text), w, choices{Inline: inline}, refused{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestRawStringsStay(t *testing.T) {
 	text := "# 1 \"m.cpp\"\nconst char *shader = R\"(\n#ifdef A\n#endif)\";\n#pragma once\n" +
 		"int f(int n) { while (n) n--; return n; }\n"
 	w := owner{dir: "/p", folders: []string{"/p"}, options: languagetest.Fine}
-	p, err := plusPlus.planUnit([]byte(text), w, choices{Inline: true}, nil)
+	p, err := plusPlus.planUnit([]byte(text), w, choices{Inline: true}, refused{})
 	if err != nil || len(p.funcs) != 1 || p.funcs[0].name != "f" {
 		t.Errorf("%+v, %v", p.funcs, err)
 	}
@@ -128,7 +128,7 @@ func FuzzPlan(f *testing.F) {
 					t.Errorf("%+v", q)
 				}
 			}
-			u, err := d.planUnit(text, owner{dir: "/", folders: []string{"/"}, options: languagetest.Fine}, choices{true, true}, nil)
+			u, err := d.planUnit(text, owner{dir: "/", folders: []string{"/"}, options: languagetest.Fine}, choices{true, true}, refused{})
 			if err != nil {
 				continue
 			}

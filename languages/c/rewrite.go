@@ -40,6 +40,7 @@ extern void __codegreen_unit(unsigned *, const char *);
 extern int __codegreen_suspend(unsigned long long);
 extern unsigned long long __codegreen_resume(unsigned);
 extern unsigned __codegreen_instance(unsigned *, unsigned, const char *, const char *);
+extern void __codegreen_place(unsigned long long, unsigned);
 %s`
 
 // loadedIn are those of a program, a library or a plug-in that a build of the user's links: it
@@ -56,6 +57,7 @@ static int (*__codegreen_again)(unsigned long long, int);
 static int (*__codegreen_suspend)(unsigned long long);
 static unsigned long long (*__codegreen_resume)(unsigned);
 static unsigned (*__codegreen_instance)(unsigned *, unsigned, const char *, const char *);
+static void (*__codegreen_place)(unsigned long long, unsigned);
 static __inline__ int __attribute__((__always_inline__, __unused__, __no_instrument_function__)) __codegreen_back(unsigned long long __call, int __value)
 {
 	return __codegreen_again ? __codegreen_again(__call, __value) : __value;
@@ -68,6 +70,7 @@ struct __codegreen_functions {
 	int (*__suspend)(unsigned long long);
 	unsigned long long (*__resume)(unsigned);
 	unsigned (*__instance)(unsigned *, unsigned, const char *, const char *);
+	void (*__place)(unsigned long long, unsigned);
 };
 static void __attribute__((__unused__, __no_instrument_function__)) __codegreen_unit(unsigned *__sites, const char *__records)
 {
@@ -88,6 +91,7 @@ static void __attribute__((__unused__, __no_instrument_function__)) __codegreen_
 	__codegreen_suspend = __given->__suspend;
 	__codegreen_resume = __given->__resume;
 	__codegreen_instance = __given->__instance;
+	__codegreen_place = __given->__place;
 	__given->__unit(__sites, __records);
 }
 `
@@ -105,7 +109,11 @@ func (u *unitPlan) declared() string {
 	if slices.ContainsFunc(u.funcs, u.computed) {
 		leaves += "\n" + leaveComputed
 	}
-	sites := fmt.Sprintf(declarations, len(u.funcs), leaves)
+	count := len(u.funcs)
+	for _, f := range u.funcs {
+		count += len(f.places)
+	}
+	sites := fmt.Sprintf(declarations, count, leaves)
 	if slices.ContainsFunc(u.funcs, func(f planned) bool { return f.suspends }) {
 		sites += waiting
 	}
@@ -169,6 +177,7 @@ func (u *unitPlan) rewrite() ([]byte, error) {
 		edits = append(edits, edit.Edit{Start: f.begin, End: f.begin,
 			New: fmt.Sprintf("\n%s 3\n%s\n%s\n%s", place,
 				u.guardOf(f, order[i]), back, pad)})
+		edits = append(edits, f.placeEdits(order[i])...)
 		edits = append(edits, waitEdits(f.waits)...)
 		for _, b := range f.back {
 			edits = append(edits, edit.Edit{Start: b.start, End: b.start, New: "__codegreen_back(__codegreen_call, "},
@@ -261,7 +270,7 @@ func (t *text) beginning() (at int, main region) {
 }
 
 // records are the tables of the unit's files, as __codegreen_unit reads them. order has the
-// number of each function's site among all.
+// number of each function's site among all; those of its places follow.
 func (u *unitPlan) records() (records []string, order []int) {
 	order = make([]int, len(u.funcs))
 	var paths []string
@@ -279,11 +288,12 @@ func (u *unitPlan) records() (records []string, order []int) {
 			if f.path != path {
 				continue
 			}
+			own := append([]checkpoint.Site{f.site}, f.places...)
 			if order[i] = next; path != u.path {
-				records = append(records, path, siteLines(f.site))
+				records = append(records, path, siteLines(own...))
 			}
-			next++
-			sites = append(sites, f.site)
+			next += len(own)
+			sites = append(sites, own...)
 		}
 		if path == u.path {
 			records = append(records, path, siteLines(sites...))

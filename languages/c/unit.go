@@ -220,7 +220,7 @@ const most = 20
 // own text: where it says anything, that is compiled, too.
 func (u *unit) build(ctx context.Context, name string, source, warned []byte) ([]byte, *object, error) {
 	o := &object{}
-	bare, uncomputed, apart := map[string]string{}, false, false
+	bare, uncomputed, apart := refused{map[string]string{}, map[string]string{}}, false, false
 	var content []byte
 	var quiet []string // flags for a text that the compiler has spoken of
 	for round := 0; ; round++ {
@@ -316,9 +316,9 @@ func (o *object) note(p *unitPlan) {
 // messagePattern is how compilers say where an error is.
 var messagePattern = pattern.Later(`(?m)^(.+?):(\d+):(?:\d+:)? (?:fatal )?error: (.*)$`)
 
-// leaveOut notes the functions in which the compiler has found errors: of those around a line,
-// the innermost. It reports whether there was one.
-func (p *unitPlan) leaveOut(said []byte, bare map[string]string) (any bool) {
+// leaveOut notes the functions in which the compiler has found errors: of those around a line, the innermost, first as
+// one without places. It reports whether there was one.
+func (p *unitPlan) leaveOut(said []byte, to refused) (any bool) {
 	for _, m := range messagePattern().FindAllSubmatch(said, -1) {
 		line, err := strconv.Atoi(string(m[2]))
 		if err != nil {
@@ -335,8 +335,13 @@ func (p *unitPlan) leaveOut(said []byte, bare map[string]string) (any bool) {
 			if slices.ContainsFunc(around, func(in planned) bool { return f.open < in.open && in.close < f.close }) {
 				continue
 			}
-			bare[placeName(f.path, f.site.Line)] = "is refused by the compiler with checkpoints: " + string(m[3])
 			any = true
+			if len(f.marks) > 0 {
+				to.places[placeName(f.path, f.site.Line)] = "the compiler refuses them: " + string(m[3])
+				continue
+			}
+			to.functions[placeName(f.path, f.site.Line)] = "is refused by the compiler with checkpoints: " +
+				string(m[3])
 		}
 	}
 	return any

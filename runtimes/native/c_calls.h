@@ -287,6 +287,20 @@ CG_C_FUNCTION uint64_t __codegreen_resume(uint32_t site)
 	return cg_entered(site);
 }
 
+/* __codegreen_place says that the call of a token goes to a place in its code. It is not recorded where that call is
+ * not the innermost that has a frame: in a stack that is too deep, and on a thread that has only a part of the call's
+ * code (OpenMP). */
+CG_C_FUNCTION void __codegreen_place(uint64_t token, uint32_t place)
+{
+	char *caller = CG_CALLER;
+	if (__builtin_expect(cg_within != NULL, 0) && cg_interrupts(caller))
+		return;
+	cg_begin_event(caller);
+	if (place && cg_mine.frame && cg_is_innermost(token))
+		cg_event((uint32_t)CG_PLACE << 21 | place);
+	cg_end_event();
+}
+
 /* __codegreen_instance gives an instance of a template a number: record is the path of its file and, behind a 0,
  * the line of the template's site (instrument.SiteLines). The compiler's name of the function, such as
  * "T most(T) [with T = int]", tells what it is an instance of. Where it tells nothing, or there is no number
@@ -320,9 +334,10 @@ typedef struct {
 	int (*suspend)(uint64_t token);
 	uint64_t (*resume)(uint32_t site);
 	uint32_t (*instance)(uint32_t *number, uint32_t site, const char *record, const char *name);
+	void (*place)(uint64_t token, uint32_t place);
 } cg_c_functions;
 
 static const cg_c_functions cg_c_own = {__codegreen_enter, __codegreen_exit, __codegreen_back, __codegreen_unit,
-	__codegreen_suspend, __codegreen_resume, __codegreen_instance};
+	__codegreen_suspend, __codegreen_resume, __codegreen_instance, __codegreen_place};
 
 #endif

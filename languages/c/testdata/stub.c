@@ -74,6 +74,13 @@ uint64_t __codegreen_resume(uint32_t site)
 	return (uint64_t)depth << 32 | site;
 }
 
+void __codegreen_place(uint64_t token, uint32_t place)
+{
+	uint32_t calls = (uint32_t)(token >> 32);
+	if (place == 0 || calls > depth || sites[calls & 0xffff] != (uint32_t)token)
+		__atomic_add_fetch(&counts[2], 1, __ATOMIC_RELAXED);
+}
+
 uint32_t __codegreen_instance(uint32_t *number, uint32_t site, const char *record, const char *name)
 {
 	return *number = record && name ? site : 0;
