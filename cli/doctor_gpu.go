@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"time"
 
@@ -43,13 +44,16 @@ func runDoctorGPU(c *cli.Context, root nemb.Root) error {
 func kernelFinding(root nemb.Root) doctor.Finding {
 	f := doctor.Finding{Check: "kernels", Level: doctor.Remark}
 	file, err := cupti.File(root.Dir)
+	const without = "cg measure --gpu-kernels does without CUPTI here, by launches and synchronisations: "
 	switch name, other, _ := otherInjection(); {
+	case os.Getenv(nvtxInjection) != "":
+		f.Text = "cg measure --gpu-kernels does not work here: " + nvtxInjection + " is set (" +
+			os.Getenv(nvtxInjection) + "): another tool is loaded into programs"
+		f.Fix = "unset " + nvtxInjection
 	case other != "":
-		f.Text = "cg measure --gpu-kernels does not work here: " + name + " is set (" + other + "): another " +
-			"tool is loaded into programs"
-		f.Fix = "unset " + name
+		f.Text, f.Fix = without+name+" is set ("+other+")", "unset "+name
 	case err != nil:
-		f.Text, f.Fix = "cg measure --gpu-kernels does not work here: "+err.Error(), "pip install nvidia-cuda-cupti"
+		f.Text, f.Fix = without+err.Error(), "pip install nvidia-cuda-cupti"
 	default:
 		f.Level, f.Text = doctor.Fine, "cg measure --gpu-kernels loads "+file
 		if _, err := exec.LookPath("cc"); err != nil {

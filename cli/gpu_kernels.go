@@ -15,7 +15,11 @@ func gpuFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "gpu-kernels",
 			Usage: "tell which kernels ran on NVIDIA GPUs, what each used, and which functions launched them: " +
-				"CUPTI is loaded into the program for that (docs/gpu.md)"},
+				"CUPTI is loaded into the program for that, or where it is not there what --gpu-launches has " +
+				"(docs/gpu.md)"},
+		&cli.BoolFlag{Name: "gpu-launches",
+			Usage: "the same without CUPTI, by what the program launches and waits for: when a kernel ran is known " +
+				"less exactly"},
 		&cli.StringFlag{Name: "gpu-metrics",
 			Usage: "sample performance counters of NVIDIA GPUs beside the program: `A,B,...` (cg gpu metrics lists " +
 				"them); with --gpu-kernels also by kernel"},
@@ -28,14 +32,26 @@ func gpuFlags() []cli.Flag {
 // gpuWishes is what of GPUs is asked for besides their energy.
 type gpuWishes struct {
 	kernels  string                           // CUPTI, for --gpu-kernels, else ""
+	launches bool                             // --gpu-launches, or --gpu-kernels without CUPTI
+	noCUPTI  string                           // why
 	counters func() (*beside.Recorder, error) // begins --gpu-metrics; nil without
 }
 
 func gpuWishesOf(c *cli.Context) (w gpuWishes, err error) {
+	if w.launches = c.Bool("gpu-launches"); w.launches && c.Bool("gpu-kernels") {
+		return w, fail(statusUsage, "--gpu-kernels and --gpu-launches tell the same: leave one out")
+	}
+	if w.launches {
+		if other := os.Getenv(nvtxInjection); other != "" {
+			return w, fail(statusSelf, "--gpu-launches: %s is set (%s): another tool wants to be loaded into the "+
+				"program, and NVTX loads one; unset it, or leave out --gpu-launches", nvtxInjection, other)
+		}
+	}
 	if c.Bool("gpu-kernels") {
-		if w.kernels, err = kernelLibrary(c); err != nil {
+		if w.kernels, w.noCUPTI, err = kernelLibrary(c); err != nil {
 			return w, err
 		}
+		w.launches = w.kernels == ""
 	}
 	if c.IsSet("gpu-metrics") {
 		w.counters, err = gpuCounters(c)
@@ -71,6 +87,9 @@ func gpuCounters(c *cli.Context) (func() (*beside.Recorder, error), error) {
 	}, nil
 }
 
+// nvtxInjection is the variable that names what NVTX loads.
+const nvtxInjection = "NVTX_INJECTION64_PATH"
+
 // otherInjection is the library of another tool that is loaded into programs, the variable that names it, and what
 // loads it; "" for none.
 func otherInjection() (variable, library, by string) {
@@ -83,19 +102,22 @@ func otherInjection() (variable, library, by string) {
 	return variable, library, by
 }
 
-// kernelLibrary finds CUPTI for --gpu-kernels. One tool at a time can be in a program.
-func kernelLibrary(c *cli.Context) (string, error) {
-	if name, other, by := otherInjection(); other != "" {
-		return "", fail(statusSelf, "--gpu-kernels: %s is set (%s): another tool wants to be loaded into the "+
-			"program, and %s loads one; unset it, or leave out --gpu-kernels", name, other, by)
+// kernelLibrary finds CUPTI for --gpu-kernels, or says why it goes without. One tool at a time can be in a program.
+func kernelLibrary(c *cli.Context) (path, why string, err error) {
+	if other := os.Getenv(nvtxInjection); other != "" {
+		return "", "", fail(statusSelf, "--gpu-kernels: %s is set (%s): another tool wants to be loaded into the "+
+			"program, and NVTX loads one; unset it, or leave out --gpu-kernels", nvtxInjection, other)
+	}
+	if name, other, _ := otherInjection(); other != "" {
+		return "", name + " is set (" + other + "): another tool wants to be loaded into the program", nil
 	}
 	root, err := sysroot(c)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	file, err := cupti.File(root.Dir)
 	if err != nil {
-		return "", fail(statusSelf, "--gpu-kernels: %w", err)
+		return "", err.Error(), nil
 	}
-	return file, nil
+	return file, "", nil
 }

@@ -27,7 +27,7 @@ var groups = []struct{ title, flags string }{
 		"show-output max-pairs attempts max-time batch seed duration until-pid within pairs pid cgroup unit " +
 		"container intensity threads from"},
 	{"what is measured", "granularity lines include exclude max-depth overhead metric per functions tracker " +
-		"timeseries metrics gpu gpu-kernels gpu-metrics set"},
+		"timeseries metrics gpu gpu-kernels gpu-launches gpu-metrics set"},
 	{"sampling", "precision sensors interval gpu-interval baseline noise-quality noise-cv noise-drop sysroot " +
 		"bmc-url bmc-token-file bmc-ca meter buffer gauges hardware-buffer"},
 	{"verdict", "threshold budget inconclusive validate allow-different fail-on-regression"},

@@ -225,7 +225,7 @@ func (p program) with(conditions experiment.Conditions, dir string) experiment.I
 		Conditions: conditions, Language: p.language, Target: p.target, Options: p.options.instrument,
 		PlacesOf:       p.lines.chosen,
 		OwnCheckpoints: p.instrumented, MaxDepth: p.maxDepth, Overhead: p.overhead, Dir: dir, Cache: cache,
-		CUPTI: p.gpu.kernels, Counters: p.gpu.counters,
+		CUPTI: p.gpu.kernels, Launches: p.gpu.launches, NoCUPTI: p.gpu.noCUPTI, Counters: p.gpu.counters,
 		Refused: refused, Source: sourceFile, Command: p.command,
 		Spool:      func(in *os.File) (*os.File, error) { return spool(in, dir) },
 		ToolOutput: func(b []byte) { os.Stderr.Write(b) },

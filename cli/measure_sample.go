@@ -35,7 +35,8 @@ func sampleFlags() []cli.Flag {
 
 // ofCheckpoints are the flags that go with checkpoints alone.
 var ofCheckpoints = []string{"granularity", "lines", "events", "include", "exclude", "instrumented", "per", "benchfmt",
-	"repeat", "warmup", "ranks", "no-cleanup", "timeseries", "gpu-kernels", "gpu-metrics", "gpu-interval"}
+	"repeat", "warmup", "ranks", "no-cleanup", "timeseries", "gpu-kernels", "gpu-launches", "gpu-metrics",
+	"gpu-interval"}
 
 // ofStarted are the flags of a program that cg starts.
 var ofStarted = []string{"stdin", "pty", "cores"}

@@ -214,6 +214,7 @@ func TestScripts(t *testing.T) {
 			"amdsmi": makeAMDSMI,
 			"cupti":  makeCUPTI,
 			"cuda":   makeCUDA,
+			"driver": makeDriver,
 		},
 	})
 }
@@ -353,6 +354,11 @@ func makeCUPTI(ts *testscript.TestScript, neg bool, args []string) {
 		return
 	}
 	ts.Check(gpus.CUPTI(dir, conf, args[2:]...))
+}
+
+// makeDriver makes the CUDA driver of a GPU that does not exist, without CUPTI: driver DIR CONF.
+func makeDriver(ts *testscript.TestScript, neg bool, args []string) {
+	ts.Check(cuda.Driver(ts.MkAbs(args[0]), ts.ReadFile(args[1])))
 }
 
 // makeCUDA makes the CUDA driver and CUPTI of a GPU that does not exist, with kernels: cuda DIR CONF.

@@ -153,6 +153,10 @@ type Instrumented struct {
 	Overhead       float64          // see measure.Config
 	// CUPTI is NVIDIA's library, by which kernels on GPUs are told apart; "" for not.
 	CUPTI string
+	// Launches makes the program tell what it launches on GPUs, without CUPTI; not beside it. NoCUPTI says why that
+	// is taken in place of CUPTI, "" where it was asked for.
+	Launches bool
+	NoCUPTI  string
 	// Counters begins to sample performance counters of GPUs; nil for not.
 	Counters func() (*beside.Recorder, error)
 	Dir      string
@@ -249,7 +253,7 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 		}
 		r.close = append(r.close, func() { counters.End() }) // of a program that was not started
 	}
-	gatherer, err := p.gather(&command, x.CUPTI, counters)
+	gatherer, err := x.gather(&command, p, counters)
 	if err != nil {
 		return "", false, err
 	}

@@ -59,10 +59,8 @@ func (x *Instrumented) prepare(ctx context.Context) (*prepared, error) {
 			clock = checkpoint.Monotonic // which every runtime can read
 		}
 	}
-	if x.CUPTI != "" {
-		if p.kernels, _, err = runtimes.Library(ctx, "kernels.c", cache, dir); err != nil {
-			return nil, fmt.Errorf("--gpu-kernels: %w", err)
-		}
+	if p.kernels, err = x.kernelLibrary(ctx); err != nil {
+		return nil, err
 	}
 	if p.channel, err = checkpoint.NewIn(clock, 0, dir); err != nil {
 		return nil, err
@@ -138,8 +136,23 @@ func (p *prepared) start(c *launcher.Cmd) {
 	}
 }
 
+// kernelLibrary is what tells kernels on GPUs, "" where that was not asked for.
+func (x *Instrumented) kernelLibrary(ctx context.Context) (path string, err error) {
+	switch {
+	case x.CUPTI != "":
+		if path, _, err = runtimes.Library(ctx, "kernels.c", x.Cache, x.Dir); err != nil {
+			return "", fmt.Errorf("--gpu-kernels: %w", err)
+		}
+	case x.Launches:
+		if path, _, err = runtimes.Library(ctx, "launches.c", x.Cache, x.Dir); err != nil {
+			return "", fmt.Errorf("--gpu-launches: %w", err)
+		}
+	}
+	return path, nil
+}
+
 // gather makes the program tell what it runs on GPUs, where that was asked for. counters are sampled beside it, or nil.
-func (p *prepared) gather(c *launcher.Cmd, cupti string, counters *beside.Recorder) (*kernels.Gatherer, error) {
+func (x *Instrumented) gather(c *launcher.Cmd, p *prepared, counters *beside.Recorder) (*kernels.Gatherer, error) {
 	if p.kernels == "" {
 		return nil, nil
 	}
@@ -151,7 +164,18 @@ func (p *prepared) gather(c *launcher.Cmd, cupti string, counters *beside.Record
 	if err != nil {
 		return nil, err
 	}
-	c.Env = append(c.Env, g.Env(p.kernels, cupti, p.channel.Path())...)
+	g.NoCUPTI = x.NoCUPTI
+	if x.CUPTI != "" {
+		c.Env = append(c.Env, g.Env(p.kernels, x.CUPTI, p.channel.Path())...)
+		return g, nil
+	}
+	preloaded := ""
+	for _, kv := range c.Env {
+		if value, is := strings.CutPrefix(kv, "LD_PRELOAD="); is {
+			preloaded = value
+		}
+	}
+	c.Env = append(c.Env, g.LaunchEnv(p.kernels, preloaded, p.channel.Path())...)
 	return g, nil
 }
 

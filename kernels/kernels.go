@@ -1,7 +1,8 @@
 // Package kernels gathers what runs on NVIDIA GPUs while a program does, and which call path launched it.
 //
-// It makes a socket, and gives the variables by which the driver loads cg's library into the program
-// (runtimes/native/kernels.c). That sends each kernel, copy and fill there. At the end the package gives a Log: for
+// It makes a socket, and gives the variables by which cg's library is loaded into the program: by the driver
+// (runtimes/native/kernels.c) or the dynamic linker does (launches.c), which sees launches and synchronisations alone.
+// That sends each kernel, copy and fill there. At the end the package gives a Log: for
 // each GPU, kernel and call path how often it ran, how long, and when (gpus.Work). It knows no energies, and trusts
 // nothing that a program sends: a datagram that the library does not make is counted and left out.
 package kernels
@@ -102,6 +103,10 @@ type Log struct {
 	Refused []string
 	Lost    uint64 // activities of which there is no record
 	Odd     uint64 // datagrams that the library does not make
+	// Guessed is set where nothing but launches and synchronisations are known: when an activity ran is a guess within
+	// known bounds, and what was launched alike and in a row is one of Longest.
+	Guessed bool
+	NoCUPTI string // of the Gatherer
 }
 
 // Counting are performance counters that are sampled beside the program.
@@ -115,6 +120,8 @@ type Counting interface {
 
 // Gatherer gathers.
 type Gatherer struct {
+	NoCUPTI string // why it is without CUPTI, for the Log; "" where it is not, or nobody asked for it
+
 	folder  *scratch.Folder
 	socket  *net.UnixConn
 	reading sync.WaitGroup
@@ -151,11 +158,23 @@ func Listen(counting Counting) (*Gatherer, error) {
 	return g, nil
 }
 
-// Env are the variables that a program needs. library is cg's, cupti that of NVIDIA, channel the path of that of the
-// program's checkpoints, "" for none.
+// Env are the variables that a program needs to tell what CUPTI does. library is cg's (kernels.c), cupti NVIDIA's,
+// channel the path of that of the program's checkpoints, "" for none.
 func (g *Gatherer) Env(library, cupti, channel string) []string {
-	return []string{"CUDA_INJECTION64_PATH=" + library, "NVTX_INJECTION64_PATH=" + library,
-		"CG_KERNELS_CUPTI=" + cupti, "CG_KERNELS_CHANNEL=" + channel,
+	return append(g.env(library, channel), "CUDA_INJECTION64_PATH="+library, "CG_KERNELS_CUPTI="+cupti)
+}
+
+// LaunchEnv are those that it needs to tell what it launches, without CUPTI. library is cg's (launches.c), preloaded
+// what LD_PRELOAD names already.
+func (g *Gatherer) LaunchEnv(library, preloaded, channel string) []string {
+	if preloaded != "" {
+		preloaded = ":" + preloaded
+	}
+	return append(g.env(library, channel), "LD_PRELOAD="+library+preloaded)
+}
+
+func (g *Gatherer) env(library, channel string) []string {
+	return []string{"NVTX_INJECTION64_PATH=" + library, "CG_KERNELS_CHANNEL=" + channel,
 		"CG_KERNELS=" + filepath.Join(g.folder.Path, socketName)}
 }
 
@@ -189,7 +208,9 @@ func (g *Gatherer) End() *Log {
 	g.socket.Close()
 	g.folder.Remove()
 	g.folder = nil
-	return g.state.log()
+	l := g.state.log()
+	l.NoCUPTI = g.NoCUPTI
+	return l
 }
 
 // longestName is the length of a demangled name from which on it is cut, as a power of two: a short name may stand for

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cg/checkpoint"
+	"cg/nemb/attribute/gpus"
 	"cg/pmsampling/beside"
 	"cg/pmsampling/cupti"
 )
@@ -22,6 +23,7 @@ const (
 	recordLost
 	recordRange
 	recordRanged
+	recordLaunches
 )
 
 // magic is the begin of a datagram.
@@ -58,6 +60,7 @@ type state struct {
 	bytes     int // of names and paths
 	refused   []string
 	lost, odd uint64
+	guessed   bool // times are those of launches
 
 	counting Counting // nil for none
 	waiting  []ran    // of which the counters are not known yet
@@ -191,7 +194,10 @@ func (s *state) record(p *process, kind uint32, b []byte) bool {
 	case kind == recordRanged && len(b) == 24:
 		s.ranged(p.ranges[number(b[16:])], checkpoint.Instant(long(b)), checkpoint.Instant(long(b[8:])))
 	case kind == recordActivity && len(b) == 48:
-		s.activity(p, b)
+		s.activity(p, b, nil)
+	case kind == recordLaunches && len(b) == 64:
+		since, done := checkpoint.Instant(long(b[48:])), checkpoint.Instant(long(b[56:]))
+		s.activity(p, b[:48], &flight{number(b[44:]), since, done})
 	case kind == recordLost && len(b) == 8:
 		s.lost += long(b)
 	default:
@@ -288,19 +294,38 @@ func (s *state) gpu(uuid string) *GPU {
 	return g
 }
 
-// activity takes an activity: u64 start, end; u32 path, name, device, kind; u64 bytes; u32
-// range, 0.
-func (s *state) activity(p *process, b []byte) {
+// flight is what is known of launches without CUPTI: how many they are, since when they could run, and when all were
+// over.
+type flight struct {
+	count       uint32
+	since, done checkpoint.Instant
+}
+
+// isOdd reports whether what is said to have run did so outside of what was possible.
+func (f *flight) isOdd(from, to checkpoint.Instant) bool {
+	return f != nil && (f.count == 0 || f.since <= 0 || f.since > from || f.done < to ||
+		f.done-f.since > checkpoint.Instant(24*time.Hour))
+}
+
+// activity takes an activity: u64 start, end; u32 path, name, device, kind; u64 bytes; u32 range, and 0 or the number
+// of launches. within is what is known where CUPTI did not tell it, else nil.
+func (s *state) activity(p *process, b []byte, within *flight) {
 	from, to := checkpoint.Instant(long(b)), checkpoint.Instant(long(b[8:]))
 	g, known := p.devices[number(b[24:])]
 	kind := Kind(number(b[28:]))
-	if to < from || from <= 0 || to-from > checkpoint.Instant(24*time.Hour) || kind > Fill {
+	if to < from || from <= 0 || to-from > checkpoint.Instant(24*time.Hour) || kind > Fill ||
+		within.isOdd(from, to) {
 		s.odd++
 		return
 	}
+	count := uint64(1)
+	if within != nil {
+		count = uint64(within.count)
+		s.guessed = true
+	}
 	path, defined := p.paths[number(b[16:])]
 	if !known || !defined { // it was defined in a datagram that did not come, or beyond a limit
-		s.lost++
+		s.lost += count
 		return
 	}
 	name := p.names[number(b[20:])]
@@ -315,18 +340,22 @@ func (s *state) activity(p *process, b []byte) {
 	}
 	if a == nil {
 		if len(s.keys) >= mostActivities {
-			s.lost++
+			s.lost += count
 			return
 		}
 		a = &Activity{Name: name, Kind: kind, Path: s.paths[k.path], Range: k.of, key: len(g.Activities)}
 		s.keys[k] = a
 		g.Activities = append(g.Activities, a)
 	}
-	a.Count++
+	a.Count += count
 	a.Time += time.Duration(to - from)
 	a.Bytes += long(b[32:])
 	if s.longest = append(s.longest, Stretch{g, a, from, to}); len(s.longest) >= 2*MostStretches {
 		s.longest = longestOf(s.longest)
+	}
+	if within != nil {
+		g.Work.AddWithin(a.key, gpus.Flight{From: from, To: to, Since: within.since, Done: within.done})
+		return
 	}
 	if s.counting == nil {
 		g.Work.Add(a.key, from, to)
@@ -346,5 +375,5 @@ func (s *state) log() *Log {
 	longest := longestOf(s.longest)
 	slices.SortStableFunc(longest, func(a, b Stretch) int { return cmp.Compare(a.From, b.From) })
 	return &Log{GPUs: s.gpus, Longest: longest, Ranges: s.ranges, Told: s.told, Refused: s.refused, Lost: s.lost,
-		Odd: s.odd}
+		Odd: s.odd, Guessed: s.guessed}
 }

@@ -16,7 +16,7 @@ import (
 // GPUs says whose the energy of the GPUs is, and how that was found.
 type GPUs struct {
 	// Method says how the program's part is told apart by function: "cupti_activity", by the kernels that they
-	// launched, or "process", not at all.
+	// launched, "launch_intervals", by when the program launched and waited for something, or "process", not at all.
 	Method  string `json:"gpu_method"`
 	Devices []GPU  `json:"devices"` // as far as drivers were asked
 	// What ran on the GPUs, and which functions launched it, where the program was made to tell (--gpu-kernels).
@@ -156,7 +156,10 @@ func (g *GPUs) Line(mark string) string {
 		return ""
 	}
 	how := "not told apart by function"
-	if g.Method == ByKernel {
+	switch g.Method {
+	case ByLaunch:
+		how = "by kernel as launches and synchronisations tell"
+	case ByKernel:
 		how = "by kernel as CUPTI tells"
 		if g.WeighedBy != "" {
 			how += ", weighed by " + g.WeighedBy

@@ -18,6 +18,9 @@ import (
 // ByKernel is the gpu_method of a run whose kernels CUPTI told, with the call paths that launched them.
 const ByKernel = "cupti_activity"
 
+// ByLaunch is that of a run of which launches and synchronisations are known alone.
+const ByLaunch = "launch_intervals"
+
 // OutsideFunctions is the name in GPUFunction of what no function with checkpoints launched: threads without any, such
 // as those of a library, and code outside.
 const OutsideFunctions = "outside functions"
@@ -132,6 +135,9 @@ func (r *Run) kernels(k *measure.Kernels, counters *measure.Counters, sites []ch
 		r.GPUs.WeighedBy = s.metrics[counters.Recorder.Weight()]
 	}
 	r.GPUs.Method, r.GPUs.BetweenKernelsJ, r.GPUs.Unrecorded = ByKernel, &rest, k.Log.Lost
+	if k.Log.Guessed {
+		r.GPUs.Method = ByLaunch
+	}
 	r.GPUs.Kernels, r.GPUs.Functions = s.list(), s.functions()
 	known := k.Unknown == 0 && slices.ContainsFunc(k.GPUs, func(g measure.KernelsOfGPU) bool { return g.Parts != nil })
 	r.GPUs.Ranges = s.rangesOf(k.Log.Ranges, known)
@@ -301,12 +307,18 @@ func (r *Run) warnOfKernels(k *measure.Kernels) {
 	if k == nil {
 		return
 	}
+	if k.Log.NoCUPTI != "" {
+		r.Warn("gpu-kernels-guessed", fmt.Sprintf("--gpu-kernels: CUPTI cannot be used (%s): what the program "+
+			"launches and waits for is told instead (--gpu-launches). When a kernel ran is known from that within "+
+			"bounds alone", k.Log.NoCUPTI))
+	}
 	var text []string
 	switch told := r.GPUs != nil && r.GPUs.Kernels != nil; {
 	case len(k.Log.Refused) > 0:
 		text = append(text, strings.Join(k.Log.Refused, "; "))
 	case k.Log.Told == 0:
-		text = append(text, "no process of the program has started CUDA, or its driver did not load cg's library")
+		text = append(text, "no process of the program has started CUDA, or cg's library could not be "+
+			"loaded into it")
 	case k.Unknown > 0:
 		text = append(text, fmt.Sprintf("%d GPUs ran kernels whose energy nothing measures (-s, cg info)", k.Unknown))
 	case !told && len(k.GPUs) == 0:

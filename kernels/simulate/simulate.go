@@ -20,6 +20,9 @@ import (
 //go:embed library/cuda.c
 var source string
 
+//go:embed library/driver.c
+var driver string
+
 // UUID is that of the GPU, as NVML writes it.
 const UUID = "GPU-10101010-1010-1010-1010-101010101010"
 
@@ -34,13 +37,32 @@ func CUDA(dir, conf string) error {
 	}
 	text := strings.Replace(source, "#include \"cupti_activity.h\"\n", string(header), 1)
 	for name, define := range map[string]string{"libcuda.so.1": "-DCUDA", "libcupti.so.13": "-DCUPTI"} {
-		args := []string{"-shared", "-fPIC", "-O1", "-pthread", define, "-x", "c", "-", "-o", filepath.Join(dir, name),
-			"-ldl"}
-		cmd := exec.Command("cc", args...)
-		cmd.Stdin = strings.NewReader(text)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("simulate: cc %s: %w\n%s", strings.Join(args, " "), err, out)
+		if err := library(text, filepath.Join(dir, name), define); err != nil {
+			return err
 		}
 	}
 	return os.WriteFile(filepath.Join(dir, "cuda.conf"), []byte(conf), 0o644)
+}
+
+// Driver compiles the libcuda.so.1 that library/driver.c describes into dir, and writes conf beside it.
+func Driver(dir, conf string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := library(driver, filepath.Join(dir, "libcuda.so.1"), "-D_GNU_SOURCE"); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "cuda.conf"), []byte(conf), 0o644)
+}
+
+// library compiles a text.
+func library(text, path, define string) error {
+	args := []string{"-shared", "-fPIC", "-O1", "-pthread", "-Wl,-Bsymbolic", define, "-x", "c", "-", "-o", path,
+		"-ldl"}
+	cmd := exec.Command("cc", args...)
+	cmd.Stdin = strings.NewReader(text)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("simulate: cc %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	return nil
 }

@@ -98,7 +98,7 @@ static void put(uint32_t kind, const void *a, size_t na, const void *b, size_t n
 	memcpy(datagram.records + used + sizeof head, a, na);
 	memcpy(datagram.records + used + sizeof head + na, b, nb);
 	used += sizeof head + na + nb;
-	pending += kind == 5;
+	pending += kind == 5 || kind == 9;
 }
 
 static void say(const char *format, ...)

@@ -23,12 +23,23 @@ type Work struct {
 type portion struct {
 	key    int
 	ns     float64
+	could  float64 // how long it may have run: ns where that is known
 	known  float64 // of ns, where its weight is known
 	weight float64 // times known
 }
 
 func (p *portion) add(o portion, part float64) {
 	p.ns, p.known, p.weight = p.ns+o.ns*part, p.known+o.known*part, p.weight+o.weight*part
+	p.could += o.could * part
+}
+
+// Flight is when a key is thought to have run, within the time in which it may have.
+type Flight struct{ From, To, Since, Done checkpoint.Instant }
+
+// AddWithin adds a time in which a key is thought to have run.
+func (w *Work) AddWithin(key int, f Flight) {
+	w.add(key, f.From, f.To, func(ns float64) portion { return portion{key: key, ns: ns} })
+	w.add(key, f.Since, f.Done, func(ns float64) portion { return portion{key: key, could: ns} })
 }
 
 // Slots are of this width at first: a small part of the time between two updates of a counter.
@@ -49,12 +60,16 @@ func (w *Work) AddWeighed(key int, from, to checkpoint.Instant, weight float64) 
 	} else if w.weighed == nil {
 		w.weighed = map[int]portion{}
 	}
-	of := func(ns float64) portion { return portion{key, ns, ns * known, ns * weight} }
+	of := func(ns float64) portion { return portion{key, ns, ns, ns * known, ns * weight} }
 	if known > 0 && to > from {
 		all := w.weighed[key]
 		all.add(of(float64(to-from)), 1)
 		w.weighed[key] = all
 	}
+	w.add(key, from, to, of)
+}
+
+func (w *Work) add(key int, from, to checkpoint.Instant, of func(ns float64) portion) {
 	if w.slots == nil {
 		w.slots, w.width = map[int64][]portion{}, firstWidth
 	}
@@ -78,6 +93,9 @@ func (w *Work) put(slot int64, p portion) {
 	all := w.slots[slot]
 	if i := slices.IndexFunc(all, func(o portion) bool { return o.key == p.key }); i >= 0 {
 		all[i].add(p, 1)
+		if all[i].could > all[i].ns { // several may have run at once
+			all[i].could = max(all[i].ns, min(all[i].could, float64(w.width)))
+		}
 		return
 	}
 	w.slots[slot] = append(all, p)
@@ -134,7 +152,10 @@ func (d *Division) ByWork(c Curve, w *Work) (parts []Part, rest nemb.Energy) {
 	v.windows()
 	for _, of := range v.all {
 		if of.busy >= of.length/2 {
-			v.most = max(v.most, of.energy/of.busy)
+			v.step = max(v.step, of.energy/of.busy)
+			if !of.isGuessed() {
+				v.most = max(v.most, of.energy/of.busy)
+			}
 		}
 	}
 	before := map[int]float64{}
@@ -166,7 +187,8 @@ type byWork struct {
 	curve    Curve
 	work     *Work
 	all      []workWindow
-	most     float64 // the highest power that was seen while something ran, uJ/ns
+	most     float64 // the highest power that was seen while something ran for a known time, uJ/ns
+	step     float64 // the highest one, also of guessed times
 
 	energy, lo, hi, squares []float64 // by key
 	rest                    float64
@@ -175,9 +197,12 @@ type byWork struct {
 // workWindow is a time between two updates of the counter, within a span of the division.
 type workWindow struct {
 	length, energy float64 // ns, uJ of the program
-	busy           float64 // ns of all keys
+	busy, could    float64 // ns of all keys: for which they ran, and may have run
 	ran            map[int]portion
 }
+
+// isGuessed reports whether it is not known for how long the keys ran in it.
+func (w workWindow) isGuessed() bool { return w.could > 1.05*w.busy }
 
 // windows divides what the program had in each span among the windows in it, by the energy above idle power.
 func (v *byWork) windows() {
@@ -201,6 +226,7 @@ func (v *byWork) windows() {
 			}
 			for _, ran := range of.ran {
 				of.busy += ran.ns
+				of.could += ran.could
 			}
 			v.all = append(v.all, of)
 		}
@@ -231,18 +257,27 @@ func (v *byWork) divide(of workWindow, before map[int]float64) (part map[int]flo
 	part = map[int]float64{}
 	if of.busy <= 0 {
 		v.rest += of.energy
+		for k := range of.ran { // which may have run here
+			v.hi[k] += of.energy
+		}
 	} else {
 		most := max(v.most, of.energy/of.busy)
 		part = v.parts(of)
 		for k, ran := range of.ran {
 			own := of.energy * part[k] // by its weight it may be beyond what is known of all together
 			v.energy[k] += own
-			v.lo[k] += min(own, max(0, of.energy-most*(of.busy-ran.ns)))
-			v.hi[k] += max(own, min(of.energy, most*ran.ns))
+			lo, hi := of.energy-most*(of.could-ran.could), most*ran.could
+			if of.isGuessed() { // what ran may have drawn more than is seen, for a shorter time
+				if lo, hi = 0, of.energy; of.could-ran.could <= 0 {
+					lo = of.energy
+				}
+			}
+			v.lo[k] += min(own, max(0, lo))
+			v.hi[k] += max(own, min(of.energy, hi))
 		}
 	}
 	step := func(k int) {
-		off := (part[k] - before[k]) * v.most * float64(v.curve.Period)
+		off := (part[k] - before[k]) * v.step * float64(v.curve.Period)
 		v.squares[k] += off * off
 	}
 	for k := range part {

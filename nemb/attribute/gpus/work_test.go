@@ -110,7 +110,7 @@ func TestByWorkSharesByWeight(t *testing.T) {
 func TestByWorkBoundsByWeight(t *testing.T) {
 	v := &byWork{division: &Division{}, work: &Work{}, most: 1, energy: make([]float64, 2), lo: make([]float64, 2), hi: make([]float64, 2),
 		squares: make([]float64, 2)}
-	of := workWindow{length: 100, energy: 100, busy: 100, ran: map[int]portion{0: {0, 10, 10, 10}, 1: {1, 90, 90, 0.9}}}
+	of := workWindow{length: 100, energy: 100, busy: 100, ran: map[int]portion{0: {0, 10, 10, 10, 10}, 1: {1, 90, 90, 90, 0.9}}}
 	v.divide(of, nil)
 	for k := range v.energy {
 		if v.lo[k] > v.energy[k] || v.hi[k] < v.energy[k] {
@@ -167,4 +167,62 @@ func FuzzByWork(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Three kernels of random powers and times are launched at once and waited for at the end, or an event tells when the
+// first was over: the truth is in each interval.
+func TestByWorkOfLaunches(t *testing.T) {
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		const idle = 50.0
+		var powers, joules [3]float64
+		var ends [4]checkpoint.Instant
+		ends[0], ends[3] = 2*second, 8*second
+		ends[1] = 2*second + checkpoint.Instant(r.Int64N(int64(5*second)))
+		ends[2] = ends[1] + checkpoint.Instant(r.Int64N(int64(8*second-ends[1])))
+		for k := range powers {
+			powers[k] = 20 + 380*r.Float64()
+			joules[k] = powers[k] * float64(ends[k+1]-ends[k]) / 1e9
+		}
+		w, from := &Work{}, 2*second
+		if seed%2 == 1 {
+			w.AddWithin(0, Flight{From: from, To: ends[1], Since: from, Done: ends[1]})
+			from = ends[1]
+		} else {
+			w.AddWithin(0, Flight{From: from, To: 4 * second, Since: from, Done: 8 * second})
+		}
+		middle := (from + 8*second) / 2
+		w.AddWithin(1, Flight{From: from, To: middle, Since: from, Done: 8 * second})
+		w.AddWithin(2, Flight{From: middle, To: 8 * second, Since: from, Done: 8 * second})
+		c, l, sum := Curve{Knots: []nemb.Knot{{}}, To: 9 * second, Period: 100 * time.Millisecond}, logOf(), 0.0
+		for i := range checkpoint.Instant(90) {
+			at, until := i*second/10, (i+1)*second/10
+			sum += idle / 10
+			for k := range powers {
+				sum += powers[k] * max(0, float64(min(until, ends[k+1])-max(at, ends[k]))) / 1e9
+			}
+			c.Knots = append(c.Knots, nemb.Knot{At: float64(until), Joules: sum})
+		}
+		c.Total = nemb.Energy(math.Round(sum * 1e6))
+		for s := 1; s <= 9; s++ {
+			if s > 2 && s <= 8 {
+				l.Add(told(s, []int{mine}, use(mine, 1)), owner)
+			} else {
+				l.Add(told(s, nil), owner)
+			}
+		}
+		d := l.Divide(c, nemb.IdlePower{})
+		parts, rest := d.ByWork(c, w)
+		for k, p := range parts {
+			if want := joules[k] * 1e6; p.Lo > want*1.001 || p.Hi < want*0.999 {
+				t.Errorf("seed %d, kernel %d: %v J in [%v, %v] uJ, want %v J", seed, k, p.Energy.Joules(), p.Lo, p.Hi, joules[k])
+			}
+		}
+		if seed%2 == 1 && ends[1]-ends[0] > 2*second && parts[0].Hi-parts[0].Lo > 2.5*float64(parts[0].Energy)+5e7 {
+			t.Errorf("seed %d: [%v, %v] of a known time", seed, parts[0].Lo, parts[0].Hi)
+		}
+		if rest+sumOf(parts) != d.Program {
+			t.Errorf("seed %d: %v between kernels", seed, rest)
+		}
+	}
 }
