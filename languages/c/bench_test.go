@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"cg/checkpoint"
+	"cg/instrument"
 	"cg/languages"
 	"cg/runtimes"
 )
@@ -139,5 +140,97 @@ func BenchmarkPair(b *testing.B) {
 			took -= least["plain"]
 		}
 		b.ReportMetric(took, "ns-"+name)
+	}
+}
+
+// placesProgram prints the least of what a turn of a loop takes in 20 rounds, in nanoseconds of the thread's
+// processor time. A turn comes to four lines, and in every second to a block.
+const placesProgram = `#include <stdio.h>
+#include <time.h>
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * 1e9 + t.tv_nsec;
+}
+static __attribute__((noinline)) double work(double x, int n)
+{
+	for (int i = 0; i < n; i++) {
+		x = x * 0.99 + 1.0;
+		if (i & 1)
+			x = x * 0.98 + 2.0;
+		x = x * 0.97 + 3.0;
+	}
+	return x;
+}
+int main(int argc, char **argv)
+{
+	double least = 1e9, x = argc;
+	for (int round = 0; round < 20; round++) {
+		double begin = now();
+		x = work(x, 100000);
+		double took = (now() - begin) / 100000;
+		if (took < least)
+			least = took;
+	}
+	printf("%.2f\n", least);
+	return x < 0 && argv;
+}
+`
+
+// BenchmarkPlaces measures what places cost: a turn of a loop (placesProgram) as it is, with checkpoints of functions
+// alone, and with those of blocks and of lines.
+func BenchmarkPlaces(b *testing.B) {
+	needCompiler(b)
+	dir := b.TempDir()
+	b.Chdir(dir)
+	if err := os.WriteFile("places.c", []byte(placesProgram), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	cache, least := runtimes.Cache{Dir: b.TempDir()}, map[string]float64{}
+	note := func(name string, cmd *exec.Cmd) {
+		out, err := cmd.Output()
+		if err != nil {
+			b.Fatal(err)
+		}
+		n, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+		if before, is := least[name]; err == nil && (!is || n < before) {
+			least[name] = n
+		}
+	}
+	if said, err := exec.Command("cc", "-O2", "places.c", "-o", "plain").CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, said)
+	}
+	for b.Loop() {
+		note("plain", exec.Command("./plain"))
+		for _, g := range []instrument.Granularity{instrument.Fine, instrument.Blocks, instrument.Lines} {
+			p := prepareTest(b, plainC, cache, languages.Target{Args: []string{"places.c"},
+				Flags: map[string]string{"build-flags": "-O2"}})
+			p.setup.Options.Granularity = g
+			if err := p.compile(context.Background(), choices{}); err != nil {
+				b.Fatal(err)
+			}
+			object, err := runtimes.Object(context.Background(), p.compilers[p.linker].words, cache, dir)
+			if err != nil {
+				b.Fatal(err)
+			}
+			program, _, err := p.link(context.Background(), object)
+			if err != nil {
+				b.Fatal(err)
+			}
+			channel, err := checkpoint.New(checkpoint.SystemClock(), 0)
+			if err != nil {
+				b.Fatal(err)
+			}
+			channel.SetLong(1 << 40)
+			channel.Stamp()
+			cmd := exec.Command(program)
+			cmd.Env = append(os.Environ(), "CG_CHANNEL="+channel.Path())
+			note(string(g), cmd)
+			channel.Close()
+		}
+	}
+	for name, n := range least {
+		b.ReportMetric(n, "ns-"+name)
 	}
 }
