@@ -33,6 +33,7 @@ type Exporter struct {
 	mu       sync.Mutex
 	snapshot *monitor.Snapshot
 	series   *series.Kept
+	text     []byte // of the last snapshot, nil before somebody asked
 }
 
 // New makes an exporter with so many series of processes, and of control groups, at most.
@@ -58,22 +59,24 @@ func (e *Exporter) SetMost(most int) {
 func (e *Exporter) Update(s *monitor.Snapshot) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.snapshot = s
+	e.snapshot, e.text = s, nil
 	e.series.Update(s)
 }
 
 // A family is a metric with its labels.
 type family struct {
+	name, help  string
+	labels      []string
 	description *prometheus.Desc
 	kind        prometheus.ValueType
 }
 
 func counter(name, help string, labels ...string) family {
-	return family{prometheus.NewDesc(name, help, labels, nil), prometheus.CounterValue}
+	return family{name, help, labels, prometheus.NewDesc(name, help, labels, nil), prometheus.CounterValue}
 }
 
 func gauge(name, help string, labels ...string) family {
-	return family{prometheus.NewDesc(name, help, labels, nil), prometheus.GaugeValue}
+	return family{name, help, labels, prometheus.NewDesc(name, help, labels, nil), prometheus.GaugeValue}
 }
 
 // The metrics (docs/monitor.md).
@@ -122,29 +125,37 @@ func (e *Exporter) Describe(to chan<- *prometheus.Desc) {
 
 // Collect shows the last snapshot. Who asks slowly keeps nobody waiting.
 func (e *Exporter) Collect(to chan<- prometheus.Metric) {
-	for _, m := range e.collect() {
+	e.mu.Lock()
+	all := e.collect()
+	e.mu.Unlock()
+	for _, s := range all {
+		m, err := prometheus.NewConstMetric(s.description, s.kind, s.value, s.values...)
+		if err != nil {
+			m = prometheus.NewInvalidMetric(s.description, err)
+		}
 		to <- m
 	}
 }
 
+// sample is a metric with its labels' values.
+type sample struct {
+	family
+	value  float64
+	values []string
+}
+
 // page is a list of metrics in the making.
-type page struct{ metrics []prometheus.Metric }
+type page struct{ metrics []sample }
 
 func (p *page) add(name string, value float64, labels ...string) {
-	f := families()[name]
 	for i := range labels {
 		labels[i] = series.Valid(labels[i])
 	}
-	m, err := prometheus.NewConstMetric(f.description, f.kind, value, labels...)
-	if err != nil {
-		m = prometheus.NewInvalidMetric(f.description, err)
-	}
-	p.metrics = append(p.metrics, m)
+	p.metrics = append(p.metrics, sample{families()[name], value, labels})
 }
 
-func (e *Exporter) collect() []prometheus.Metric {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+// collect lists what the last snapshot shows, the lock being held.
+func (e *Exporter) collect() []sample {
 	p := &page{}
 	p.add("info", 1, e.version, e.run)
 	s := e.snapshot

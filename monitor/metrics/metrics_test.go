@@ -387,10 +387,17 @@ func need(t *testing.T, name string) string {
 // The conventions of Prometheus, by its own tool.
 func TestPromtool(t *testing.T) {
 	w := newWorld(3, 6)
+	w.r.Annotations = []monitor.Annotation{
+		{From: 1, ID: "a", Name: "GET /\"cart\"\n", Begin: true, At: w.r.At, CPU: -1, Thread: monitor.Thread{PID: 100}},
+		{From: 1, ID: "a", At: w.r.At + 5e8, CPU: -1},
+	}
 	w.read(time.Second)
 	all, err := w.exporter.Registry().Gather()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(all) != len(families()) { // all that can be on at once
+		t.Errorf("%d metrics of %d", len(all), len(families()))
 	}
 	var page bytes.Buffer
 	for _, f := range all {
@@ -402,6 +409,36 @@ func TestPromtool(t *testing.T) {
 	cmd.Stdin = &page
 	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// The text is the registry's, byte for byte, whatever the names.
+func TestText(t *testing.T) {
+	w := newWorld(3, 6)
+	w.r.Host.Processes[0].Name, w.r.Host.Processes[1].Name = "a\\\"b\n\xff", "é"
+	for k := range 4 {
+		w.r.Annotations = []monitor.Annotation{
+			{From: 1, ID: "a", Name: fmt.Sprintf("GET /\"%d\"\n\\", k), Begin: true, At: w.r.At, CPU: -1, Thread: monitor.Thread{PID: 100}},
+			{From: 1, ID: "a", At: w.r.At + 5e8, CPU: -1},
+		}
+		w.broken = k == 2
+		w.read(time.Second / 3)
+		all, err := w.exporter.Registry().Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want bytes.Buffer
+		for _, f := range all {
+			if _, err := expfmt.MetricFamilyToText(&want, f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := w.exporter.Text(); !bytes.Equal(got, want.Bytes()) || !bytes.Contains(got, []byte("é")) {
+			t.Errorf("%d: %s\nwant %s", k, got, want.Bytes())
+		}
+	}
+	if got := New("1", "x", 3).Text(); string(got) != "# HELP cg_info 1, with the version of cg and the id of this run.\n# TYPE cg_info gauge\ncg_info{run=\"x\",version=\"1\"} 1\n" {
+		t.Errorf("%s", got)
 	}
 }
 

@@ -56,9 +56,9 @@ func Serve(e *Exporter, address string) (*Server, error) {
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{
+	mux.Handle("GET /metrics", handler(e, promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{
 		MaxRequestsInFlight: mostAtOnce, Timeout: answeredFor,
-	}))
+	})))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "<!DOCTYPE html><title>cg monitor</title><a href=\"/metrics\">metrics</a>\n")
 	})

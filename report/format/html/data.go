@@ -85,6 +85,8 @@ type pageTasks struct {
 	Outlived []int `json:"outlived,omitempty"`
 	// Units are those of work, of the few tasks that counted any, by their number.
 	Units map[int][]report.Unit `json:"units,omitempty"`
+	// Gauges are what gauges showed, of the tasks with a reading, by their number.
+	Gauges map[int]map[string]report.Gauge `json:"gauges,omitempty"`
 }
 
 // pagePaths are the call paths. There can be a million of them, so their columns stand in
@@ -245,6 +247,12 @@ func tasksOf(r *report.Run, text func(string) int) pageTasks {
 				t.Units = map[int][]report.Unit{}
 			}
 			t.Units[i] = g.Units
+		}
+		if len(g.Gauges) > 0 {
+			if t.Gauges == nil {
+				t.Gauges = map[int]map[string]report.Gauge{}
+			}
+			t.Gauges[i] = g.Gauges
 		}
 		t.Name, t.Depth = append(t.Name, text(g.Name)), append(t.Depth, g.Depth)
 		t.Begin, t.End, t.Time = append(t.Begin, g.StartedAtMonoNs), append(t.End, g.EndedAtMonoNs),

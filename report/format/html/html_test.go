@@ -114,6 +114,16 @@ func TestPage(t *testing.T) {
 		p.shot("tests")
 		p.quiet()
 	})
+	t.Run("gauges", func(t *testing.T) {
+		r := reporttest.Suite(t, nemb.Estimated)
+		r.Tasks[1].Gauges = map[string]report.Gauge{
+			"coretemp-0_temp1_c": {Mean: 45.54, Min: 40, Max: 51.25, Readings: 120}, "cpu_clock_mhz": {Mean: 2000, Min: 2000, Max: 2000, Readings: 1}}
+		p := open(t, b, "gauges", reporttest.Write(t, "html", r, format.Options{}), 1400, 900)
+		p.click(`[data-tab=tests]`)
+		p.is(`[...document.querySelectorAll('#gauges tbody tr')].map((r) => [...r.cells].map((c) => c.innerText.trim()).join(' ')).join(', ')`,
+			r.Tasks[1].Name+" cpu_clock_mhz 2000 2000 2000 1, "+r.Tasks[1].Name+" coretemp-0_temp1_c 45.5 40 51.3 120")
+		p.quiet()
+	})
 	t.Run("unknown", func(t *testing.T) {
 		r := reporttest.Example(t, nemb.Unavailable)
 		stamped(r)

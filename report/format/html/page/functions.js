@@ -162,4 +162,23 @@ function unitsOfWork(run) {
   return out;
 }
 
+// gauges is what gauges showed during tasks of a session.
+function gauges(run) {
+  const all = run.tasks.slice(1).flatMap((t) => Object.entries(t.gauges || {}).map(([gauge, g]) => ({ task: t.name, gauge, ...g })));
+  if (!all.length) return null;
+  const short = (v) => number([String(Math.round(v * 10) / 10), '']);
+  const columns = [
+    { key: 'task', head: 'Task', text: true, value: (g) => g.task, cell: (g) => el('div', { class: 'function' }, el('span', { class: 'name' }, parted(g.task))) },
+    { key: 'gauge', head: 'Gauge', text: true, value: (g) => g.gauge, cell: (g) => g.gauge },
+    { key: 'mean', head: 'Mean', value: (g) => g.mean, cell: (g) => short(g.mean) },
+    { key: 'least', head: 'Least', class: 'extra', value: (g) => g.min, cell: (g) => short(g.min) },
+    { key: 'most', head: 'Most', value: (g) => g.max, cell: (g) => short(g.max) },
+    { key: 'readings', head: 'Readings', class: 'roomy', value: (g) => g.readings, cell: (g) => number(figure.count(g.readings)) },
+  ];
+  const t = sortable('gauges', all, columns, { sort: 'most', words: (g) => [g.task, g.gauge] });
+  const out = section('gauges', 'Gauges', t.counted, t.table, t.more);
+  out.start = t.draw;
+  return out;
+}
+
 function testsTitle(run) { return run.task_word === 'task' ? 'Tasks' : 'Tests'; }
