@@ -120,7 +120,7 @@ while True:
 		t.Fatal(err)
 	}
 	defer func() { program.Process.Kill(); program.Wait() }()
-	d, text := monitored(t, "--sysroot", dir, "-d", "4", "-i", "0.2", "--socket", socket, "-o", file)
+	d, text := monitoredUntil(t, map[string]int{"GET /dear": 10, "GET /cheap": 10}, "--sysroot", dir, "-i", "0.2", "--socket", socket, "-o", file)
 	if len(d.Requests) != 2 || d.Requests[0].Name != "GET /dear" || d.Requests[0].Requests == 0 {
 		t.Fatalf("%+v\n%s", d.Requests, text)
 	}

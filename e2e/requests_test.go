@@ -170,7 +170,8 @@ func TestSDKRequestsOfARun(t *testing.T) {
 	}
 }
 
-// monitoredUntil is monitored, until routes had so many requests: on a busy machine a program takes longer.
+// monitoredUntil runs cg monitor until routes had so many requests, and reads the summary, whose file is the last argument:
+// on a busy machine a program takes longer.
 func monitoredUntil(t *testing.T, least map[string]int, args ...string) (*usage.Document, string) {
 	t.Helper()
 	rows := filepath.Join(t.TempDir(), "rows")
@@ -209,16 +210,6 @@ func monitoredUntil(t *testing.T, least map[string]int, args ...string) (*usage.
 		t.Fatalf("%v\n%s", err, said.text.String())
 	}
 	return summaryOf(t, args), said.text.String()
-}
-
-// monitored runs cg monitor and reads the summary, whose file is the last argument.
-func monitored(t *testing.T, args ...string) (*usage.Document, string) {
-	t.Helper()
-	text, err := monitorCommand(t, args...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	return summaryOf(t, args), string(text)
 }
 
 // summaryOf reads the file of the last argument.

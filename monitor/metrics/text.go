@@ -13,8 +13,9 @@ import (
 )
 
 // Text is what the registry gathers, in the text format
-// (https://prometheus.io/docs/instrumenting/exposition_formats/), byte for byte. It is written without the registry, whose
-// checks and sorting take longer than all the rest of an answer, once for all who ask for a snapshot. Nobody changes it.
+// (https://prometheus.io/docs/instrumenting/exposition_formats/), byte for byte. It is written without the registry,
+// whose checks and sorting take longer than all the rest of an answer, once for all who ask for a snapshot. Nobody
+// changes it.
 func (e *Exporter) Text() []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -91,8 +92,8 @@ func appendEscaped(text []byte, value string) []byte {
 	return text
 }
 
-// handler answers who asks for text that is not packed with Text, and all others with the registry. Nobody on this machine
-// gains by packing it.
+// handler answers who asks for text that is not packed with Text, and all others with the registry. Nobody on this
+// machine gains by packing it.
 func handler(e *Exporter, others http.Handler) http.Handler {
 	places := make(chan struct{}, mostAtOnce)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
