@@ -124,7 +124,7 @@ await test('group', async (t) => { await t.test('inner', async () => { await nul
 }
 
 // times are what runners print of them, and how many blanks align them.
-var times = regexp.MustCompile(`[ (]+\d+(\.\d+)? ?m?s\b|Start at .*|Duration .*|Time: .*`)
+var times = regexp.MustCompile(`[ (]+\d+(\.\d+)? ?m?s\b\)?|Start at .*|Duration .*|Time: .*`)
 
 // TestRunners: each test of mocha, jest and vitest is a task, also in their processes and threads. The functions that they
 // call have checkpoints, and stand where they do in the file. What is said of tests that fail is the same: stacks,
