@@ -47,7 +47,7 @@ func (r *Run) quote(read func(file string) ([]byte, time.Time, error)) {
 			files[f.File] = lines
 		}
 		for k := range f.Places {
-			if p := &f.Places[k]; p.Kind != string(checkpoint.RestPlace) && p.Line >= 1 && p.Line <= len(lines) {
+			if p := &f.Places[k]; !p.IsRest() && p.Line >= 1 && p.Line <= len(lines) {
 				line := strings.TrimSpace(lines[p.Line-1])
 				p.Text = strings.ToValidUTF8(line[:min(len(line), mostQuoted)], "")
 			}
@@ -76,6 +76,22 @@ func (r *Run) DearestPlaces() (all []PlaceIn) {
 	})
 	return all
 }
+
+// PlaceWord is what places of functions are called, in the singular.
+func (r *Run) PlaceWord() string {
+	if r.Meta.Granularity == "block" {
+		return "block"
+	}
+	return "line"
+}
+
+// PlacesNote says what the energies of places are worth, and of which functions they are told.
+func (r *Run) PlacesNote() string {
+	return "the energy of a function is divided among its " + r.PlaceWord() + "s by time" + r.PlacesOf.Says()
+}
+
+// IsRest reports whether a place is what is in no other place of its function.
+func (p Place) IsRest() bool { return p.Kind == string(checkpoint.RestPlace) }
 
 func (p Place) energy() Joules {
 	if p.SelfEnergyJ == nil {

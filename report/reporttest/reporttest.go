@@ -67,6 +67,24 @@ func Example(t testing.TB, kind nemb.Method) *report.Run {
 	return Saved[report.Run](t, "run-"+string(kind))
 }
 
+// Lines is a run whose dearest function has its lines told apart, one of them with signs of markup.
+func Lines(t testing.TB) *report.Run {
+	t.Helper()
+	r := Example(t, nemb.Measured)
+	r.Meta.Granularity = "line"
+	f := &r.Functions[0]
+	part := func(kind string, line int, count uint64, share float64, text string) {
+		e := report.Joules(float64(*f.SelfEnergyJ) * share)
+		f.Places = append(f.Places, report.Place{Kind: kind, Line: line, EndLine: line, Count: count,
+			SelfTimeS: f.SelfTimeS * share, CPUTimeS: f.CPUTimeS * share, SelfEnergyJ: &e, Text: text})
+	}
+	part("line", f.Line+2, 1001, 0.25, "while a < b | c:")
+	part("line", f.Line+3, 1000, 0.5, "a += 1")
+	part("line", f.Line+4, 0, 0, "never()")
+	part("rest", f.Line, 0, 0.25, "")
+	return r
+}
+
 // Suite is the run of a test runner: one test calls a function, the other does nothing.
 // Its energies are measured or estimated.
 func Suite(t testing.TB, kind nemb.Method) *report.Run {

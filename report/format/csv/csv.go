@@ -22,7 +22,7 @@ import (
 // tables are what CSV can hold.
 var tables = format.Choice{Flag: "table", Usage: "`WHICH` table (of a stream of events: events, too; of a summary " +
 	"of cg monitor: requests, processes, cgroups, targets, domains, ledger)",
-	Values: []string{"functions", "tasks", "totals", "ledger", "paths", "samples", "ranks"}}
+	Values: []string{"functions", "tasks", "totals", "ledger", "paths", "samples", "ranks", "places"}}
 
 func init() {
 	format.Register(format.Format{
@@ -91,6 +91,9 @@ func columnsOf(table string, domains []string) []string {
 	case "paths":
 		return []string{"run", "path", "parent", "name", "file", "line", "calls", "self_energy_j", "self_time_s",
 			"cpu_time_s"}
+	case "places":
+		return []string{"run", "function", "file", "kind", "line", "end_line", "count", "self_energy_j", "self_time_s",
+			"cpu_time_s", "text"}
 	case "ranks":
 		return rankColumns
 	case "samples":
@@ -158,6 +161,12 @@ func rowsOf(r *report.Run, table string, domains []string, row func(fields ...an
 		for i, f := range r.Frames() {
 			p := r.Paths[i]
 			row(i, p.Parent, f.Name, f.File, f.Line, p.Calls, p.SelfEnergyJ, p.SelfTimeS, p.CPUTimeS)
+		}
+	case "places":
+		for _, f := range r.Functions {
+			for _, p := range f.Places {
+				row(f.Name, f.File, p.Kind, p.Line, p.EndLine, p.Count, p.SelfEnergyJ, p.SelfTimeS, p.CPUTimeS, p.Text)
+			}
 		}
 	}
 }

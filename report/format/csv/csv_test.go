@@ -20,6 +20,7 @@ func TestGolden(t *testing.T) {
 		"tasks.csv":     reporttest.Write(t, "csv", reporttest.Suite(t, nemb.Measured), table("tasks")),
 		"ledger.csv":    reporttest.Write(t, "csv", reporttest.Example(t, nemb.Estimated), table("ledger")),
 		"paths.csv":     reporttest.Write(t, "csv", reporttest.Suite(t, nemb.Measured), table("paths")),
+		"lines.csv":     reporttest.Write(t, "csv", reporttest.Lines(t), table("places")),
 		"samples.csv":   reporttest.Write(t, "csv", reporttest.Suite(t, nemb.Measured), table("samples")),
 		"hostile.csv":   reporttest.Write(t, "csv", reporttest.Hostile(t), format.Options{}),
 	} {

@@ -61,6 +61,31 @@ type pageFunction struct {
 	CallsCut       uint64              `json:"calls_cut,omitempty"`
 	CallsEnergy    *report.CallsEnergy `json:"calls_energy,omitempty"`
 	CallsTime      *report.CallsTime   `json:"calls_time,omitempty"`
+	Places         *pagePlaces         `json:"places,omitempty"`
+}
+
+// pagePlaces are the lines or blocks of a function that took time, and the rest, which is the last.
+type pagePlaces struct {
+	Line  []int     `json:"line"`
+	End   []int     `json:"end_line"`
+	Count []uint64  `json:"count"`
+	Self  []*uint64 `json:"self_uj"`
+	Ns    []int64   `json:"self_ns"`
+}
+
+// placesOf are the places of a function, nil where it has none.
+func placesOf(f report.Function) *pagePlaces {
+	if len(f.Places) == 0 {
+		return nil
+	}
+	p := &pagePlaces{}
+	for i, g := range f.Places {
+		if g.Count > 0 || g.SelfTimeS > 0 || i == len(f.Places)-1 {
+			p.Line, p.End, p.Count = append(p.Line, g.Line), append(p.End, g.EndLine), append(p.Count, g.Count)
+			p.Self, p.Ns = append(p.Self, micro(g.SelfEnergyJ)), append(p.Ns, nanos(g.SelfTimeS))
+		}
+	}
+	return p
 }
 
 // pageSites are the sites of a page that has source, which shows where they end.
@@ -208,8 +233,8 @@ func functionsOf(r *report.Run, text func(string) int) pageFunctions {
 		if each != nil && each.N == 0 {
 			each = nil
 		}
-		if g.Unresolved != "" || g.CallsCut > 0 || each != nil || g.CallsTime != nil {
-			f.More[i] = pageFunction{g.Unresolved, g.UnresolvedWith, g.CallsCut, each, drawn(g.CallsTime)}
+		if g.Unresolved != "" || g.CallsCut > 0 || each != nil || g.CallsTime != nil || len(g.Places) > 0 {
+			f.More[i] = pageFunction{g.Unresolved, g.UnresolvedWith, g.CallsCut, each, drawn(g.CallsTime), placesOf(g)}
 		}
 		f.Name, f.File, f.Language = append(f.Name, text(g.Name)), append(f.File, text(g.File)),
 			append(f.Language, text(g.Language))

@@ -327,6 +327,18 @@ func TestPage(t *testing.T) {
 		p.is(`document.documentElement.dataset.theme`, "undefined")
 		p.quiet()
 	})
+	t.Run("lines", func(t *testing.T) {
+		p := open(t, b, "lines", reporttest.Write(t, "html", reporttest.Lines(t), format.Options{Source: sampleSource}), 1400, 900)
+		p.tab("source")
+		p.is(`[...document.querySelectorAll('#source-code .l')].filter((l) => l.querySelector('.place').textContent).map((l) => l.dataset.line + ' ' + l.querySelector('.place').textContent.replace(/\s/g, ' ')).join('; ')`,
+			"50 rest 2.46J; 52 2.46J ×1 001; 53 4.92J ×1 000")
+		p.is(`document.querySelector('[data-line="53"] .place').title.replace(/\s/g, ' ')`, "this line: 4.92 J, 300 ms, come to 1 000 times")
+		// The dearest line has the whole colour, one that took no time the least.
+		p.is(`[52, 53, 54].map((n) => document.querySelector('[data-line="' + n + '"] .stripe').style.background.match(/\d+%/)[0]).join()`, "58%,100%,15%")
+		p.is(`document.querySelector('#source .hint').textContent.includes('divided among its lines by time')`, "true")
+		p.shot("lines")
+		p.quiet()
+	})
 	t.Run("source", func(t *testing.T) {
 		p := open(t, b, "source", reporttest.Write(t, "html", reporttest.Example(t, nemb.Measured), format.Options{Source: sampleSource}), 1400, 900)
 		p.tab("source")

@@ -113,6 +113,7 @@ func (m *page) single(r *report.Run, o format.Options) {
 	}
 	shown := o.Rows(len(r.Functions))
 	m.functions(r, shown, mark, o)
+	m.places(r, o, mark)
 	m.kernels(r, o, mark)
 	m.gpuMetrics(r, o)
 	m.tasks(r, o, mark)
@@ -159,6 +160,33 @@ func (m *page) functions(r *report.Run, shown int, mark string, o format.Options
 	}
 	m.line("")
 	m.durations(r.Functions[:shown], o)
+}
+
+// places writes the lines or blocks of functions, the dearest first.
+func (m *page) places(r *report.Run, o format.Options, mark string) {
+	all := r.DearestPlaces()
+	if len(all) == 0 {
+		return
+	}
+	what := r.PlaceWord()
+	shown := o.Rows(len(all))
+	m.head(what, "count", "self", "time")
+	for _, p := range all[:shown] {
+		code, count := name(p.Text), figures.Count(p.Count)
+		switch {
+		case p.IsRest():
+			code, count = "the rest of "+name(p.Function.Name), ""
+		case p.Text == "":
+			code = ""
+		}
+		where := escape.Replace(fmt.Sprintf("%s:%d", filepath.Base(p.Function.File), p.Line))
+		m.row(strings.TrimSpace(code+" "+where), count,
+			mark+figures.Energy(p.SelfEnergyJ), figures.Seconds(p.SelfTimeS))
+	}
+	if n := len(all) - shown; n > 0 {
+		m.line("\nand %d more", n)
+	}
+	m.line("\n%s\n", escape.Replace(r.PlacesNote()))
 }
 
 // tasks writes the tests of a run, or the tasks of a session.

@@ -239,20 +239,17 @@ func (p *printer) places(r *report.Run) {
 	if len(all) == 0 {
 		return
 	}
-	mark, what := r.Mark(), "line"
-	if r.Meta.Granularity == "block" {
-		what = "block"
-	}
+	mark, what := r.Mark(), r.PlaceWord()
 	where := func(l report.PlaceIn) string {
 		text := l.Text
-		if l.Kind == "rest" {
+		if l.IsRest() {
 			text = "(rest of " + l.Function.Name + ")"
 		}
 		return fmt.Sprintf("%s:%d %s", filepath.Base(l.Function.File), l.Line, text)
 	}
 	table(p, what, all, where, []column[report.PlaceIn]{
 		{"count", 60, func(l report.PlaceIn) string {
-			if l.Kind == "rest" {
+			if l.IsRest() {
 				return ""
 			}
 			return figures.Count(l.Count)
@@ -260,7 +257,7 @@ func (p *printer) places(r *report.Run) {
 		{"self", 0, func(l report.PlaceIn) string { return mark + figures.Energy(l.SelfEnergyJ) }},
 		{"time", 0, func(l report.PlaceIn) string { return figures.Seconds(l.SelfTimeS) }},
 	})
-	p.note(dim, what+"s", "the energy of a function is divided among its "+what+"s by time"+r.PlacesOf.Says())
+	p.note(dim, what+"s", r.PlacesNote())
 }
 
 // samplingDoubt is by how much a function's energy may be off as its stack samples are few.

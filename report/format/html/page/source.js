@@ -1,5 +1,6 @@
 // The source of the program with the energy of each function beside its first
-// line and a stripe along its lines. Energy is known per function, not per line.
+// line and a stripe along its lines. Where lines or blocks of functions are told, each has its energy in a column of
+// its own, and the stripe is theirs. Else energy is known per function, not per line.
 
 // Of a file those functions are shown that used this part of what all of it used; lines of no such function are
 // folded, where they are more than a few. Lines are made in parts, so that a long file does not hold up the page.
@@ -34,6 +35,31 @@ function source(run) {
   const note = el('p', { class: 'readout' });
   const code = el('div', { class: 'code', id: 'source-code', tabindex: '0', role: 'region', 'aria-label': 'Source' });
   let now = null, drawnPart, turns = 0;
+  const placed = run.functions.some((f) => f.places), what = run.meta.granularity === 'block' ? 'block' : 'line';
+  const used = (p, k) => known ? p.self_uj[k] * 1e-6 : p.self_ns[k] * 1e-9;
+  const dearest = placed && greatest(run.functions.flatMap((f) => f.places ? f.places.line.map((_, k) => used(f.places, k)) : []), 1e-12);
+
+  // placesOf gives of each line of a file the innermost place that it is in, { f, k }, without the rest of functions.
+  function placesOf(file) {
+    const at = [];
+    for (const { f, k } of files.get(file).functions.flatMap((f) => (f.places ? f.places.line.slice(0, -1) : []).map((_, k) => ({ f, k })))
+      .sort((a, b) => b.f.places.end_line[b.k] - b.f.places.line[b.k] - a.f.places.end_line[a.k] + a.f.places.line[a.k]))
+      for (let i = f.places.line[k]; i <= f.places.end_line[k]; i++) at[i] = { f, k };
+    return at;
+  }
+
+  // placeCell is what stands beside a line of a function whose lines or blocks are told: what the place that begins
+  // there used, or, beside the first line of the function, what its rest did.
+  function placeCell(i, place, first) {
+    const g = first.find((f) => f.places), begins = place && place.f.places.line[place.k] === i;
+    const own = g && { f: g, k: g.places.line.length - 1 }; // the dearer of the two, where a function begins in a place of another
+    const of = begins && !(own && used(g.places, own.k) > used(place.f.places, place.k)) ? place : own;
+    if (!of) return el('span', { class: 'place' });
+    const p = of.f.places, rest = of.k === p.line.length - 1, e = used(p, of.k);
+    if (rest && !e) return el('span', { class: 'place' });
+    const said = `${rest ? `the rest of ${of.f.name}, which is in no ${what}` : `this ${what}`}: ${known ? m : ''}${text(words(e))}, ${text(figure.time(p.self_ns[of.k] * 1e-9))}${rest ? '' : `, come to ${several(p.count[of.k], 'time')}`}`;
+    return el('span', { class: 'place', title: said }, rest ? el('small', {}, 'rest ') : '', number(words(e), known ? m : ''), rest ? '' : el('small', {}, ` ×${text(figure.count(p.count[of.k]))}`));
+  }
 
   function show(file, line, quietly) { now = { file, line, quietly }; draw(); }
 
@@ -64,6 +90,7 @@ function source(run) {
     note.hidden = !s.note;
     const most = greatest(run.functions.map(cost), 1e-12);
     const lines = s.text === '' ? [] : s.text.replace(/\r?\n$/, '').split(/\r?\n/);
+    const wholeRun = shows.part === undefined || shows.part === null, placeAt = placed && wholeRun ? placesOf(file) : [];
     const owner = new Array(lines.length + 2).fill(null), starts = new Map();
     const spans = files.get(file).functions.map((f) => ({ f, from: f.line, to: ends.get(f.file + '\0' + f.line + '\0' + f.name) || f.line }));
     spans.sort((a, b) => (b.to - b.from) - (a.to - a.from));
@@ -81,8 +108,10 @@ function source(run) {
       const f = owner[i], first = starts.get(i) || [];
       const label = first.map((g) => el('span', { class: 'cost', title: `${g.name}: ${m}${text(words(cost(g)))} itself, ${several(shows.of(g).calls, counted(run))}` },
         number(words(cost(g)), known ? m : ''), el('span', { class: 'meter' }, el('span', { css: { width: 100 * cost(g) / most + '%' } }))));
+      const place = placeAt[i], part = place ? used(place.f.places, place.k) / dearest : f && !(placed && wholeRun && f.places) ? cost(f) / most : 0;
       return el('div', { class: 'l' + (first.length ? ' first' : '') + (i === line && !quietly ? ' at' : ''), 'data-line': i },
-        el('span', { class: 'gutter' }, label), el('span', { class: 'stripe', css: f ? { background: `color-mix(in srgb, var(--hot) ${Math.round(15 + 85 * cost(f) / most)}%, transparent)` } : {} }),
+        el('span', { class: 'gutter' }, label), el('span', { class: 'stripe', css: f ? { background: `color-mix(in srgb, var(--hot) ${Math.round(15 + 85 * part)}%, transparent)` } : {} }),
+        placed && wholeRun ? placeCell(i, place, first) : '',
         el('span', { class: 'no' }, String(i)), el('span', { class: 't' }, lines[i - 1] || '\u200b'));
     };
     const all = shownLines(lines, spans, state.lines === 'all');
@@ -101,7 +130,9 @@ function source(run) {
   }
   const tools = [choice('Lines', [['dear', 'What matters', 'Functions from 1 % of the file’s energy on; the rest is folded'], ['all', 'Whole file']], state.lines, (v) => { state.lines = v; for (const k of files.values()) k.open = []; remember(); draw(); }), pick];
   const out = section('source', 'Source', tools, note, code,
-    el('p', { class: 'hint' }, 'Beside the first line of each function stands what it used itself; the stripe along its lines is the darker, the dearer it is. Energy is known per function, not per line.'));
+    el('p', { class: 'hint' }, 'Beside the first line of each function stands what it used itself; the stripe along its lines is the darker, the dearer it is. ' + (placed
+      ? `Left of a line’s number stand what the ${what} that begins there used itself in the whole run, and how often calls came to it; there the stripe is that of the ${what}. The energy of a function is divided among its ${what}s by time: what each of them draws is not told apart.`
+      : 'Energy is known per function, not per line.')));
   out.start = () => {
     cg.redraw.push(() => { if (now && shown(code) && figuresOf(run).part !== drawnPart) draw(); });
     const of = cg.chosen && files.has(cg.chosen.file) ? cg.chosen : null;
