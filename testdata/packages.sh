@@ -129,10 +129,24 @@ programs() {
     called "$f" "${2:-}"
   done
 }
+# doctor CG: what a person types first says in one screen what is here: a Python, a Go and a Java, no C compiler, and
+# the one command that improves measuring most.
+doctor() {
+  local status=0 language
+  inside "$1" doctor >"$work/doctor" 2>&1 || status=$?
+  [ $status -le 1 ] || { cat "$work/doctor" >&2; fault "$1 doctor: exit status $status"; } # 1: no sensor
+  for language in python go java; do
+    grep -q "^ok  *$language " "$work/doctor" || { cat "$work/doctor" >&2; fault "$1 doctor does not find $language"; }
+  done
+  ! grep -q '^ok  *c ' "$work/doctor" || fault "$1 doctor finds a C compiler"
+  grep -q '^first do: ' "$work/doctor" || [ $status = 0 ] || { cat "$work/doctor" >&2; fault "$1 doctor does not say what to do first"; }
+  [ "$(wc -l <"$work/doctor")" -le 24 ] || { cat "$work/doctor" >&2; fault "$1 doctor fills more than a screen"; }
+  said "$1 doctor: $(wc -l <"$work/doctor") lines"
+}
 # files is what is in a root, but for caches and logs.
 files() {
   local not=(-path ./dev) d
-  for d in proc root tmp var/cache var/log var/lib/dpkg; do not+=(-o -path "./$d"); done
+  for d in proc sys root tmp var/cache var/log var/lib/dpkg; do not+=(-o -path "./$d"); done
   (cd "$1" && find . -xdev \( "${not[@]}" \) -prune -o -print | sort)
 }
 
@@ -150,7 +164,7 @@ cp "$work"/work.* "$work"/Work.* "$debian/root/programs"
 cp "$out"/*.deb "$out"/*manylinux*.whl "$debian/root"
 mkdir "$debian/root/packages"
 cp "$out"/install.sh "$out"/cg-*-linux-"$deb".tar.gz "$debian/root/packages"
-for m in /proc /dev "$(go env GOROOT)" "$java"; do bound "$m"; done
+for m in /proc /sys /dev "$(go env GOROOT)" "$java"; do bound "$m"; done
 for etc in /etc/java-*; do [ ! -d "$etc" ] || cp -a "$etc" "$debian/etc/"; done
 for tool in java javac; do ln -sf "$java/bin/$tool" "$debian/usr/bin/$tool"; done
 ln -sf "$(go env GOROOT)/bin/go" "$debian/usr/bin/go"
@@ -165,6 +179,7 @@ for f in /usr/share/man/man1/cg-measure.1 /usr/share/bash-completion/completions
   /usr/share/doc/cg/licences.md; do
   [ -e "$debian$f" ] || fault "the .deb lacks $f"
 done
+doctor cg
 programs cg
 inside dpkg --purge cg >/dev/null
 files "$debian" >"$work/after"
@@ -253,16 +268,17 @@ path=$(sed -n 's/^module //p' "$work"/proxy/*/*/*/@v/*.mod)
 "$work/gobin/cg" version >/dev/null
 said "go install $path"
 
+# Into the same Debian, whose rpm need not be there: this machine's writes into a root.
 said "the .rpm"
-mkdir "$work/rpm"
-rpm --root "$work/rpm" --initdb
-(cd "$work/rpm" && find . -path ./var -prune -o -print | sort) >"$work/before"
-rpm --root "$work/rpm" -i --nodeps --ignoreos "$(one "$out"/cg-*."$machine".rpm)"
-rpm --root "$work/rpm" -V --nodeps cg
-"$work/rpm/usr/bin/cg" version >/dev/null
-rpm --root "$work/rpm" -e cg
-left=$(find "$work/rpm" -path "$work/rpm/var" -prune -o \( -name 'cg*' -o -name '_cg' \) -print)
-[ -z "$left" ] || fault "the .rpm leaves files behind: $left"
+rpm --root "$debian" --initdb
+files "$debian" | grep -v '^./var/lib/rpm' >"$work/before"
+rpm --root "$debian" -i --nodeps --ignoreos "$(one "$out"/cg-*."$machine".rpm)"
+rpm --root "$debian" -V --nodeps cg
+doctor cg
+programs cg
+rpm --root "$debian" -e cg
+files "$debian" | grep -v '^./var/lib/rpm' >"$work/after"
+diff "$work/before" "$work/after" || fault "the .rpm leaves files behind"
 
 said "npm"
 cpu=x64
