@@ -14,7 +14,7 @@ import (
 
 // Text is what the registry gathers, in the text format
 // (https://prometheus.io/docs/instrumenting/exposition_formats/), byte for byte. It is written without the registry,
-// whose checks and sorting take longer than all the rest of an answer, once for all who ask for a snapshot. Nobody
+// which makes, checks and sorts all metrics anew for each who asks, and once for all who ask for a snapshot. Nobody
 // changes it.
 func (e *Exporter) Text() []byte {
 	e.mu.Lock()
