@@ -305,3 +305,35 @@ func TestGoInstalls(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// An .rpm has the folders of its completions, as rpm leaves those behind that no package has.
+func TestRPMLeavesNothing(t *testing.T) {
+	needs(t, "javac", "rpm")
+	dir := saved(t, made(t))
+	name, err := filepath.Glob(filepath.Join(dir, "cg-*."+arches[runtime.GOARCH].cpu+".rpm"))
+	if err != nil || len(name) != 1 {
+		t.Fatal(name, err)
+	}
+	root := t.TempDir()
+	rpm := func(args ...string) {
+		t.Helper()
+		if out, err := exec.Command("rpm", append([]string{"--root", root}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v\n%s", args, err, out)
+		}
+	}
+	rpm("--initdb")
+	for _, d := range []string{"usr/bin", "usr/share/man/man1", "usr/share/doc", "usr/lib/systemd/system"} { // a distribution's
+		if err := os.MkdirAll(filepath.Join(root, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := under(t, filepath.Join(root, "usr"))
+	rpm("-i", "--nodeps", "--ignoreos", name[0])
+	if _, err := os.Stat(filepath.Join(root, "usr/share/zsh/site-functions/_cg")); err != nil {
+		t.Error(err)
+	}
+	rpm("-e", "cg")
+	if after := under(t, filepath.Join(root, "usr")); !slices.Equal(before, after) {
+		t.Errorf("%v was there, and after the removal %v", before, after)
+	}
+}

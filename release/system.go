@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/goreleaser/nfpm/v2"
 	_ "github.com/goreleaser/nfpm/v2/deb" // registers itself
@@ -36,6 +38,9 @@ func (r *release) system(t target, kind, libc string) error {
 		Description: about, DisableGlobbing: true,
 		Overridables: nfpm.Overridables{Depends: []string{libc}, Contents: contents}})
 	info.RPM.Summary = about
+	if kind == "rpm" {
+		info.Contents = append(info.Contents, r.folders(contents)...)
+	}
 	if err := nfpm.PrepareForPackager(info, kind); err != nil {
 		return err
 	}
@@ -48,6 +53,21 @@ func (r *release) system(t target, kind, libc string) error {
 		return err
 	}
 	return errorOf(packager.Package(info, w), w.Close())
+}
+
+// folders are those of shells' completions, which are there where the shell is. An .rpm has to have them itself, or rpm
+// leaves them behind.
+func (r *release) folders(of files.Contents) (all files.Contents) {
+	seen := map[string]bool{}
+	for _, f := range of {
+		for d := path.Dir(f.Destination); strings.HasPrefix(d, "/usr/share/") && !strings.HasPrefix(d, "/usr/share/man") &&
+			d != "/usr/share/doc" && d != "/usr/share/doc/cg" && !seen[d]; d = path.Dir(d) {
+			seen[d] = true
+			all = append(all, &files.Content{Destination: d, Type: files.TypeDir,
+				FileInfo: &files.ContentFileInfo{Owner: "root", Group: "root", Mode: 0o755, MTime: r.at}})
+		}
+	}
+	return all
 }
 
 // contents are the files of a distribution's package, which nfpm reads from a folder.
