@@ -9,6 +9,7 @@
 package attach
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -16,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cg/attach/python"
 	"cg/checkpoint"
 )
 
@@ -51,6 +53,9 @@ type Look struct {
 	Waiting bool
 
 	open bool // Waiting is not known yet
+	// leaf is where the bytecode of its innermost function lies, if what that called is to be found; see below.
+	leaf python.Span
+	when checkpoint.Instant // At
 }
 
 // Stats says how the looking went.
@@ -77,7 +82,9 @@ type ProcessStats struct {
 	PID    int
 	Name   string // its program
 	Reader string // what read its stacks, such as CPython 3.11; "" for nothing
-	Why    error  // where nothing did
+	// Language and Version are those of an interpreter, such as 3.11; "" for none.
+	Language, Version string
+	Why               error // where nothing did
 }
 
 // Sampler looks until it is stopped.
@@ -95,6 +102,7 @@ type Sampler struct {
 
 	processes []*process
 	machine   machine
+	below     below
 	scanned   checkpoint.Instant
 	interval  time.Duration // by the budget
 }
@@ -121,7 +129,7 @@ func (s *Sampler) Settled() checkpoint.Tick {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.looks {
-		if l.open {
+		if l.open || l.leaf.To != 0 {
 			return l.At
 		}
 	}
@@ -234,6 +242,7 @@ func (s *Sampler) round() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.below.settle(s.looks, now)
 	s.until, s.stats.Torn, s.stats.Unplaced = at, torn, unplaced
 	s.machine.count(&s.stats)
 }
@@ -257,6 +266,7 @@ func (s *Sampler) settleAll() {
 	for _, l := range s.looks {
 		l.open = false
 	}
+	s.below.settle(s.looks, math.MaxInt64)
 	s.until = ^checkpoint.Tick(0)
 }
 

@@ -23,8 +23,10 @@ type machine struct {
 	// were listed last, and refused why processes cannot be sampled; see find.
 	known, unknown map[uint32]bool
 	refused        map[int]error
-	began          int // starts of threads and programs that were told
-	late           int // threads that got their events after they had run
+	// foreign has in which round a thread that may be none of an interpreter's was seen first.
+	foreign map[checkpoint.Thread]int
+	began   int // starts of threads and programs that were told
+	late    int // threads that got their events after they had run
 	// start is a moment of both clocks.
 	start checkpoint.Instant
 	tick  checkpoint.Tick
@@ -40,6 +42,7 @@ type lastRun struct {
 // begin makes the machine of a sampler, which has no reader so far.
 func (m *machine) begin(s *Sampler) {
 	m.ran, m.seen = map[checkpoint.Thread]*lastRun{}, map[int]bool{}
+	m.foreign = map[checkpoint.Thread]int{}
 	m.known, m.unknown, m.refused = map[uint32]bool{}, map[uint32]bool{}, map[int]error{}
 	m.start, m.tick = checkpoint.Monotime(), s.config.Clock.Now()
 }
@@ -53,7 +56,8 @@ func (s *Sampler) lookMachine(now checkpoint.Instant, at checkpoint.Tick) {
 	if m.reader == nil {
 		return
 	}
-	m.reader.Python = s.pythons()
+	running, pythons := s.pythons()
+	m.reader.Python = running
 	m.reader.Thin = max(1, int(s.interval/s.config.Interval))
 	looks := m.reader.Read(now)
 	s.mu.Lock()
@@ -68,8 +72,14 @@ func (s *Sampler) lookMachine(now checkpoint.Instant, at checkpoint.Tick) {
 	pause := checkpoint.Instant(pauseIntervals * s.interval)
 	var round []*Look // not yet in the order of time, as threads differ in when they resumed
 	for _, l := range looks {
-		if !m.meet(l) {
+		if l.Python && l.Interpreted {
+			s.below.add(l)
+		}
+		if !m.meet(l) || l.Python && !m.isForeign(l, pythons[l.Thread.PID]) {
 			continue
+		}
+		if l.Else != nil {
+			l.Path = l.Else()
 		}
 		before := m.ran[l.Thread]
 		switch {
@@ -89,7 +99,7 @@ func (s *Sampler) lookMachine(now checkpoint.Instant, at checkpoint.Tick) {
 		round = append(round, &Look{Thread: l.Thread, At: tick(l.At), Path: l.Path})
 	}
 	for thread, l := range m.ran {
-		if m.reader.Python[thread.PID] {
+		if p := pythons[thread.PID]; p != nil && p.threads[thread.TID] != nil {
 			delete(m.ran, thread)
 			continue
 		}
@@ -111,9 +121,29 @@ func (m *machine) meet(l native.Look) bool {
 		return false
 	case l.Ended:
 		delete(m.known, l.Thread.TID)
+		delete(m.foreign, l.Thread)
 		return m.ran[l.Thread] != nil
 	}
 	return true
+}
+
+// foreignRounds is in how many rounds a thread of a process that runs CPython must have been no thread of the
+// interpreter's before it counts as one that knows no Python.
+const foreignRounds = 2
+
+// isForeign tells whether a look at a process that runs CPython is at a thread that the interpreter does not
+// know, such as one that a library of linear algebra keeps.
+func (m *machine) isForeign(l native.Look, p *process) bool {
+	if p == nil || l.Interpreted || p.threads[l.Thread.TID] != nil {
+		delete(m.foreign, l.Thread)
+		return false
+	}
+	since, ok := m.foreign[l.Thread]
+	if !ok {
+		since = p.round
+		m.foreign[l.Thread] = since
+	}
+	return p.round-since >= foreignRounds
 }
 
 // tell adds to what is known of a process.

@@ -64,7 +64,11 @@ func (p *process) nowhere() int {
 }
 
 func (p *process) told() ProcessStats {
-	return ProcessStats{PID: p.pid, Name: p.name, Reader: p.version, Why: p.why}
+	told := ProcessStats{PID: p.pid, Name: p.name, Reader: p.version, Why: p.why}
+	if version, ok := strings.CutPrefix(p.version, "CPython "); ok {
+		told.Language, told.Version = python.Language, version
+	}
+	return told
 }
 
 // guarded does something with the process, which may hold anything: what cg has no answer to ends
@@ -147,7 +151,11 @@ func (p *process) look(now checkpoint.Instant, at checkpoint.Tick, s *Sampler) {
 		}
 		t.round = p.round
 		t.met = now
-		s.add(t, &Look{Thread: p.thread(stack.TID), At: at, Path: p.path(stack)}, t.isReady())
+		l := &Look{Thread: p.thread(stack.TID), At: at, Path: p.path(stack)}
+		if s.machine.reader != nil {
+			s.below.meet(l, stack.Leaf)
+		}
+		s.add(t, l, t.isReady())
 	}
 	p.leave(at, now, s)
 }
@@ -169,14 +177,14 @@ func (p *process) renew(now checkpoint.Instant, at checkpoint.Tick, s *Sampler) 
 }
 
 // pythons are the processes of which the stacks of CPython are read.
-func (s *Sampler) pythons() map[uint32]bool {
-	all := map[uint32]bool{}
+func (s *Sampler) pythons() (running map[uint32]bool, all map[uint32]*process) {
+	running, all = map[uint32]bool{}, map[uint32]*process{}
 	for _, p := range s.processes {
 		if p.reader != nil {
-			all[uint32(p.pid)] = true
+			running[uint32(p.pid)], all[uint32(p.pid)] = true, p
 		}
 	}
-	return all
+	return running, all
 }
 
 // mostKept is of how many threads of a process the files are kept open.
@@ -240,6 +248,7 @@ func (s *Sampler) scan() {
 				continue
 			}
 			known[child] = newProcess(child)
+			delete(s.below.spans, uint32(child)) // of another one that had its number
 			s.processes = append(s.processes, known[child])
 		}
 	}

@@ -57,20 +57,15 @@ func (r *Run) stackSampling(o *measure.Outcome) {
 		OwnCPUS: s.CPU.Seconds(), Attached: o.Attached, Ended: o.Over,
 		Processes: []SampledProcess{},
 	}
-	var readers []string
 	for _, p := range s.Processes {
 		told := SampledProcess{PID: p.PID, Name: p.Name, Reader: p.Reader}
 		if p.Why != nil {
 			told.Why = p.Why.Error()
 		}
 		r.StackSampling.Processes = append(r.StackSampling.Processes, told)
-		if p.Reader != "" && !slices.Contains(readers, p.Reader) {
-			readers = append(readers, p.Reader)
-		}
 	}
-	if len(readers) == 1 && strings.HasPrefix(readers[0], "CPython ") && len(o.LookSites) > 0 {
-		r.Meta.Language = o.LookSites[0].Language
-		r.Meta.LanguageVersion = readers[0][strings.LastIndexByte(readers[0], ' ')+1:]
+	if len(s.Processes) > 0 && s.Processes[0].Language != "" { // which has what it started beside it
+		r.Meta.Language, r.Meta.LanguageVersion = s.Processes[0].Language, s.Processes[0].Version
 	}
 	r.warnOfStackSampling(s)
 }

@@ -163,6 +163,9 @@ func (i *image) read(f *limited) {
 	if s := e.Section(".text"); s != nil && s.Size <= mostText && (i.golang != nil || i.table == nil) {
 		i.text, i.textAt = data(s), s.Addr
 	}
+	if interpreter().MatchString(path.Base(i.name)) {
+		return // whose lines nobody asks for, and which has many
+	}
 	if size := debugBytes(e); size > 0 && size <= mostDebug && i.golang == nil && f.take(size) {
 		i.debug, _ = e.DWARF()
 	}

@@ -3,8 +3,8 @@
 // It takes the events of threads and gives, after each interval of a thread's processor time, the
 // functions in which it was: by perf events (attach/perf), the callers by the files' unwind tables
 // (attach/unwind) or by frame pointers, as Go keeps them, and the names by the files' symbols, Go's
-// table of functions, or the map that a just-in-time compiler writes for perf. Processes that run
-// CPython are left out.
+// table of functions, or the map that a just-in-time compiler writes for perf. Of threads that
+// execute Python it gives what Python's functions called.
 package native
 
 import (
@@ -32,6 +32,15 @@ type Look struct {
 	Path   []checkpoint.SiteID // the outermost function first
 	Began  bool                // the thread was started, or is another program's: no path
 	Ended  bool                // the thread has ended: no path
+	// Python tells that the process runs CPython, and Interpreted that the thread executed a Python function.
+	// Path is then the functions of machine code that this called, from the first one on that is not the
+	// interpreter's: none where the interpreter itself ran. Held is what the loop that executes bytecode had in
+	// registers and on the stack, among it the address of the instruction of the innermost Python function.
+	Python, Interpreted bool
+	Held                []uint64
+	// Else is the path of a thread in such a process that was not seen to execute Python. It may be asked for until the
+	// next Read.
+	Else func() []checkpoint.SiteID
 }
 
 // Reader samples some threads, and what they start.
@@ -44,8 +53,7 @@ type Reader struct {
 	Lost   int                                       // samples for which there was no room
 	// Throttled is how often the kernel paused the samples of a thread, as they took it too long.
 	Throttled int
-	// Python are processes of which no looks are taken, as those of CPython are. Others are told by the
-	// names of their files, from their start on.
+	// Python are processes that run CPython. Others are told by the names of their files, from their start on.
 	Python map[uint32]bool
 	// Thin is of how many samples one is a look: 1 for all.
 	Thin   int
@@ -232,10 +240,16 @@ func (r *Reader) space(pid uint32) *space {
 func (r *Reader) sample(record *perf.Record) {
 	s := r.space(record.PID)
 	r.passed++
-	if s.python || r.Python[record.PID] || r.passed%max(1, r.Thin) != 0 {
+	if r.passed%max(1, r.Thin) != 0 {
 		return
 	}
 	thread := checkpoint.Thread{PID: record.PID, TID: record.TID}
+	if s.python || r.Python[record.PID] {
+		l := Look{Thread: thread, At: record.At}
+		r.guarded(func() { r.interpreted(s, record, &l) })
+		r.looks = append(r.looks, l)
+		return
+	}
 	path := r.guardedPath(s, record)
 	if before := r.paths[thread]; slices.Equal(before, path) {
 		path = before
@@ -247,24 +261,31 @@ func (r *Reader) sample(record *perf.Record) {
 
 // guardedPath is the functions of a sample, none where a file holds what cg has no answer to.
 func (r *Reader) guardedPath(s *space, record *perf.Record) (path []checkpoint.SiteID) {
-	defer func() {
-		if recover() != nil {
-			path = nil
-		}
-	}()
-	return r.path(s, record)
+	r.guarded(func() { path = r.path(s, record) })
+	return path
 }
 
-// path is the functions of a sample.
-func (r *Reader) path(s *space, record *perf.Record) (path []checkpoint.SiteID) {
-	frame := unwind.Frame{Registers: record.Registers, Exact: true}
+// guarded does something with a file, which may hold what cg has no answer to.
+func (r *Reader) guarded(do func()) {
+	defer func() { _ = recover() }()
+	do()
+}
+
+// walker begins at a sample's frame.
+func walker(record *perf.Record) *walk {
 	base := record.Registers[unwind.StackPointer]
-	memory := func(at uint64) (uint64, bool) {
+	return &walk{frame: unwind.Frame{Registers: record.Registers, Exact: true}, memory: func(at uint64) (uint64, bool) {
 		if at < base || at-base+8 > uint64(len(record.Stack)) || at-base+8 < 8 {
 			return 0, false
 		}
 		return binary.LittleEndian.Uint64(record.Stack[at-base:]), true
-	}
+	}}
+}
+
+// path is the functions of a sample.
+func (r *Reader) path(s *space, record *perf.Record) (path []checkpoint.SiteID) {
+	w := walker(record)
+	frame, memory := w.frame, w.memory
 	for range mostFrames {
 		m := s.find(frame.Lookup())
 		if m == nil {

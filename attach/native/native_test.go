@@ -119,7 +119,7 @@ func TestProcesses(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %v %v", n.path(l.Path), l.Began, l.Ended))
 	}
 	began := " true false"
-	if want := []string{began, "outer false false", began, " false false", " false true"}; !slices.Equal(got, want) || r.Lost != 3 {
+	if want := []string{began, "outer false false", began, " false false", " false false", " false true"}; !slices.Equal(got, want) || r.Lost != 3 {
 		t.Errorf("%q, %d lost, want %q", got, r.Lost, want)
 	}
 	if r.spaces[1<<30] != nil || r.spaces[7] == nil {
@@ -134,8 +134,53 @@ func TestProcesses(t *testing.T) {
 		t.Errorf("%d looks of 4 samples", len(r.looks))
 	}
 	r.Thin, r.looks, r.Python = 1, nil, map[uint32]bool{7: true}
-	if r.take(sampled(base, 0)); len(r.looks) != 0 {
-		t.Error("a process that runs CPython has looks")
+	if r.take(sampled(base, 0)); len(r.looks) != 1 || !r.looks[0].Python || r.looks[0].Interpreted {
+		t.Errorf("%+v", r.looks)
+	}
+}
+
+// Of a thread that executes Python the functions below the interpreter's loop are told, from the first one on
+// that is neither the interpreter's nor the C library's, and what the loop holds.
+func TestInterpreted(t *testing.T) {
+	const extension, library = 4 * base, 5 * base
+	for _, test := range []struct {
+		name   string
+		sample *perf.Record
+		want   string
+		held   []uint64
+	}{
+		{"the loop itself", sampled(base+0x10, top+16, 0xa, 0xb, 0, base+0x120), "", []uint64{0xa, 0xb, 0, base + 0x120}},
+		{"the interpreter's own", sampled(base+0x110, top, top+24, base+0x20, 0xa, 0, base+0x120), "", []uint64{0xa, 0,
+			base + 0x120}},
+		{"an extension's", sampled(extension+0x10, top, top+16, base+0x130, top+40, base+0x20, 0xa, 0, base+0x120),
+			"inner", []uint64{0xa, 0, base + 0x120}},
+		{"the C library for an extension", sampled(library+0x10, top, top+16, extension+0x10, top+40, base+0x20, 0xa, 0,
+			base+0x120), "inner>malloc", []uint64{0xa, 0, base + 0x120}},
+		{"the C library for the interpreter", sampled(library+0x10, top, top+24, base+0x20, 0xa, 0, base+0x120), "",
+			[]uint64{0xa, 0, base + 0x120}},
+	} {
+		r, n := simulated()
+		i := r.files.known[file{8, 1, 99}]
+		i.name, i.functions[0].name = "/bin/python3.11", evalLoop
+		s := r.spaces[7]
+		s.python = true
+		for at, name := range map[uint64]string{extension: "/x/inner.so", library: "/lib/libc.so.6"} {
+			s.add(perf.Mapping{Start: at, End: at + 0x1000, Major: 8, Minor: 1, Inode: at, Name: name})
+			f := function{start: 0x1000, end: 0x1100, name: strings.TrimSuffix(filepath.Base(name), ".so")}
+			if at == library {
+				f.name = "malloc"
+			}
+			r.files.known[file{8, 1, at}] = &image{name: name, functions: []function{f},
+				segments: []elf.ProgHeader{{Off: 0, Vaddr: 0x1000, Filesz: 0x300}}}
+		}
+		r.take(test.sample)
+		if len(r.looks) != 1 {
+			t.Fatalf("%s: %+v", test.name, r.looks)
+		}
+		l := r.looks[0]
+		if !l.Interpreted || n.path(l.Path) != test.want || !slices.Equal(l.Held[HeldRegisters:], test.held) {
+			t.Errorf("%s: %v %q %x", test.name, l.Interpreted, n.path(l.Path), l.Held)
+		}
 	}
 }
 

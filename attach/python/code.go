@@ -14,6 +14,26 @@ type code struct {
 	site  checkpoint.SiteID
 	names [3]textID // of filename, name and qualname
 	line  uint32
+	span  Span
+}
+
+// Span is a part of the memory of a process: from From on, before To.
+type Span struct{ From, To uint64 }
+
+// mostBytecode is more units of bytecode than a function has.
+const mostBytecode = 1 << 23
+
+// spanOf is where the bytecode of a code object lies, none where that cannot be, and before 3.11.
+func (p *Process) spanOf(at uint64) (s Span, err error) {
+	from := p.runtime.layout.code.instructions
+	if from == 0 {
+		return s, nil
+	}
+	n, err := p.memory.word(at + varSize)
+	if err != nil || n > mostBytecode {
+		return s, err
+	}
+	return Span{at + from, at + from + 2*n + 1}, nil // behind the last one it is that instruction's, too
 }
 
 // textID tells a str from another that came to lie where it was: its address, and its hash, or -1
@@ -35,15 +55,15 @@ const (
 	mostText    = 1 << 26
 )
 
-// siteOf is the site of the code object at an address, which must be one.
-func (p *Process) siteOf(at uint64) (checkpoint.SiteID, error) {
+// codeAt is the code object at an address, which must be one.
+func (p *Process) codeAt(at uint64) (*code, error) {
 	l := &p.runtime.layout
 	kind, err := p.memory.word(at + l.objectType)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	if kind != p.runtime.codeType {
-		return 0, errAbsent
+		return nil, errAbsent
 	}
 	var names [3]textID
 	for i, field := range []uint64{l.code.filename, l.code.name, l.code.qualname} {
@@ -51,17 +71,17 @@ func (p *Process) siteOf(at uint64) (checkpoint.SiteID, error) {
 			continue
 		}
 		if names[i], err = p.textID(at + field); err != nil {
-			return 0, err
+			return nil, err
 		}
 	}
 	b, err := p.memory.bytes(at+l.code.line, 4)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	line := binary.LittleEndian.Uint32(b)
 	c := p.codes[at]
 	if c != nil && c.names == names && c.line == line {
-		return c.site, nil
+		return c, nil
 	}
 	f := Function{Line: int(line)}
 	for i, to := range []*string{&f.File, &f.Name, &f.Qualname} {
@@ -69,14 +89,19 @@ func (p *Process) siteOf(at uint64) (checkpoint.SiteID, error) {
 			continue
 		}
 		if *to, err = p.text(names[i].at); err != nil {
-			return 0, err
+			return nil, err
 		}
 	}
 	if len(p.codes) >= mostCodes { // of a program that makes code all the time
 		clear(p.codes)
 	}
-	p.codes[at] = &code{site: p.site(f), names: names, line: line}
-	return p.codes[at].site, nil
+	c = &code{names: names, line: line}
+	if c.span, err = p.spanOf(at); err != nil {
+		return nil, err
+	}
+	c.site = p.site(f)
+	p.codes[at] = c
+	return c, nil
 }
 
 // mostCodes is how many code objects are kept.

@@ -57,6 +57,34 @@ func (f *fake) process() (*Process, *[]Function) {
 	return p, met
 }
 
+// siteOf is the site of the code object at an address.
+func (p *Process) siteOf(at uint64) (checkpoint.SiteID, error) {
+	c, err := p.codeAt(at)
+	if err != nil {
+		return 0, err
+	}
+	return c.site, nil
+}
+
+// Bytecode lies in the code object from 3.11 on.
+func TestSpans(t *testing.T) {
+	f := new(fake)
+	p, _ := f.process()
+	f.word(fakeCode+16, 5)
+	if c, err := p.codeAt(fakeCode); err != nil || c.span != (Span{fakeCode + 192, fakeCode + 192 + 10 + 1}) {
+		t.Errorf("%+v, %v", c, err)
+	}
+	f.word(fakeCode+16, 1<<40)
+	p.memory.forget()
+	if s, err := p.spanOf(fakeCode); err != nil || s != (Span{}) {
+		t.Errorf("%+v, %v", s, err)
+	}
+	p.runtime.layout = tables[9]
+	if s, err := p.spanOf(fakeCode); err != nil || s != (Span{}) {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
 // Code whose texts came to lie where those of other code were is another function.
 func TestCodeMadeAnew(t *testing.T) {
 	f := new(fake)

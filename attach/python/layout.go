@@ -24,6 +24,7 @@ type layout struct {
 	code struct {
 		filename, name, line uint64
 		qualname             uint64 // 0 before 3.11
+		instructions         uint64 // where the bytecode begins; 0 before 3.11
 	}
 	objectType uint64 // PyObject: its type
 	text       struct {
@@ -31,6 +32,12 @@ type layout struct {
 		ascii, wide   uint64 // where the characters begin
 	}
 }
+
+// varSize is where an object of a variable size has how many elements it has (PyVarObject: ob_size).
+const varSize = 16
+
+// frameSize is no more than an object of a frame has before its variables (PyFrameObject, before 3.11).
+const frameSize = 352
 
 // ownedByC is the owner of a frame that only marks a call from C (FRAME_OWNED_BY_CSTACK,
 // Include/internal/pycore_frame.h).
@@ -61,6 +68,7 @@ func python311() (l layout) {
 	l.viaC, l.cFrame = true, 8
 	l.frame.code, l.frame.previous, l.frame.owner = 32, 48, 69
 	l.code.filename, l.code.name, l.code.qualname, l.code.line = 112, 120, 128, 72
+	l.code.instructions = 184
 	l.objectType = 8
 	l.text.length, l.text.state, l.text.ascii, l.text.wide = 16, 32, 48, 72
 	return l
@@ -73,6 +81,7 @@ func python312() (l layout) {
 	l.viaC, l.cFrame = true, 0
 	l.frame.code, l.frame.previous, l.frame.owner = 0, 8, 70
 	l.code.filename, l.code.name, l.code.qualname, l.code.line = 112, 120, 128, 68
+	l.code.instructions = 192
 	l.objectType = 8
 	l.text.length, l.text.state, l.text.ascii, l.text.wide = 16, 32, 40, 56
 	return l
@@ -99,6 +108,7 @@ const (
 	wordName         = 36
 	wordQualname     = 37
 	wordLine         = 39
+	wordInstructions = 43
 	wordType         = 45
 	wordTextState    = 68
 	wordTextLength   = 69
@@ -109,7 +119,8 @@ const (
 // words are those that are offsets, and mostOffset is more than one of a field is.
 var words = []int{
 	wordInterpreters, wordNext, wordThreads, wordThreadNext, wordThreadFrame, wordThreadID, wordNative, wordPrevious,
-	wordExecutable, wordOwner, wordFilename, wordName, wordQualname, wordLine, wordType, wordTextState, wordTextLength,
+	wordExecutable, wordOwner, wordFilename, wordName, wordQualname, wordLine, wordInstructions, wordType,
+	wordTextState, wordTextLength,
 	wordTextASCII,
 }
 
@@ -134,7 +145,7 @@ func debugLayout(text []byte) (l layout, err error) {
 	l.thread.frame = word(wordThreadFrame)
 	l.frame.code, l.frame.previous, l.frame.owner = word(wordExecutable), word(wordPrevious), word(wordOwner)
 	l.code.filename, l.code.name, l.code.qualname = word(wordFilename), word(wordName), word(wordQualname)
-	l.code.line = word(wordLine)
+	l.code.line, l.code.instructions = word(wordLine), word(wordInstructions)
 	l.objectType = word(wordType)
 	l.text.length, l.text.state, l.text.ascii = word(wordTextLength), word(wordTextState), word(wordTextASCII)
 	l.text.wide = l.text.ascii + wideExtra

@@ -75,6 +75,7 @@ func (l layout) fields() map[string]uint64 {
 		"thread.native": l.thread.native, "thread.next": l.thread.next, "thread.id": l.thread.id, "thread.frame": l.thread.frame,
 		"cframe.frame": l.cFrame, "frame.code": l.frame.code, "frame.previous": l.frame.previous, "frame.owner": l.frame.owner,
 		"code.qualname": l.code.qualname, "code.filename": l.code.filename, "code.name": l.code.name, "code.line": l.code.line,
+		"code.instructions": l.code.instructions, "object.size": varSize,
 		"object.type": l.objectType, "string.length": l.text.length, "string.state": l.text.state,
 		"string.ascii": l.text.ascii, "string.wide": l.text.wide,
 	}

@@ -14,6 +14,9 @@ import (
 	"cg/pattern"
 )
 
+// Language is that of the functions.
+const Language = "python"
+
 // Names names functions as cg's checkpoints do: the module, the qualified name, and the line of
 // the definition.
 type Names struct {
@@ -122,7 +125,7 @@ func (n *Names) moduleOf(file string) string {
 
 // Site is the site of a function. Its number is left out.
 func (n *Names) Site(f Function) checkpoint.Site {
-	s := checkpoint.Site{Language: "python", File: f.File, Line: f.Line, Kind: checkpoint.Function}
+	s := checkpoint.Site{Language: Language, File: f.File, Line: f.Line, Kind: checkpoint.Function}
 	if f.File == n.relative() {
 		s.File = n.script
 	}

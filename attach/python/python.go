@@ -29,6 +29,7 @@ type Function struct {
 type Stack struct {
 	TID  uint32              // as the kernel numbers it
 	Path []checkpoint.SiteID // the outermost function first; valid until the next Read
+	Leaf Span                // where the bytecode of the innermost function lies, before 3.11 its frame
 }
 
 // Process is a process that runs CPython.
@@ -142,11 +143,11 @@ func (p *Process) readStack(thread uint64, tid uint32) error {
 	p.Attempts++
 	for try := 0; try < tries && p.frames < mostFrames; try++ {
 		from := len(p.path)
-		err := p.walk(thread)
+		leaf, err := p.walk(thread)
 		if err == nil {
 			path := p.path[from:]
 			slices.Reverse(path)
-			p.stacks = append(p.stacks, Stack{TID: tid, Path: path[:len(path):len(path)]})
+			p.stacks = append(p.stacks, Stack{TID: tid, Path: path[:len(path):len(path)], Leaf: leaf})
 			return nil
 		}
 		p.path = p.path[:from]
@@ -165,46 +166,53 @@ func (p *Process) readStack(thread uint64, tid uint32) error {
 // WasTorn tells whether the stack of a thread changed while the last Read read it.
 func (p *Process) WasTorn(tid uint32) bool { return slices.Contains(p.torn, tid) }
 
-// walk appends the sites of a thread's frames, the innermost first.
-func (p *Process) walk(thread uint64) error {
+// walk appends the sites of a thread's frames, the innermost first, and tells where that lies.
+func (p *Process) walk(thread uint64) (leaf Span, err error) {
 	l := &p.runtime.layout
 	frame, err := p.memory.word(thread + l.thread.frame)
 	if err != nil {
-		return err
+		return leaf, err
 	}
 	if l.viaC && frame != 0 {
 		if frame, err = p.memory.word(frame + l.cFrame); err != nil {
-			return err
+			return leaf, err
 		}
 	}
 	for ; frame != 0; p.frames++ {
 		if p.frames >= mostFrames {
-			return errAbsent
+			return leaf, errAbsent
 		}
 		marks := false
 		if l.frame.owner != 0 {
 			owner, err := p.memory.bytes(frame+l.frame.owner, 1)
 			if err != nil {
-				return err
+				return leaf, err
 			}
 			marks = owner[0] == ownedByC
 		}
 		if !marks {
 			at, err := p.memory.word(frame + l.frame.code)
 			if err != nil {
-				return err
+				return leaf, err
 			}
-			site, err := p.siteOf(at)
+			c, err := p.codeAt(at)
 			if err != nil {
-				return err
+				return leaf, err
 			}
-			p.path = append(p.path, site)
+			switch {
+			case leaf.To != 0:
+			case l.frame.owner == 0: // it is an object
+				leaf = Span{frame, frame + frameSize}
+			default:
+				leaf = c.span
+			}
+			p.path = append(p.path, c.site)
 		}
 		if frame, err = p.memory.word(frame + l.frame.previous); err != nil {
-			return err
+			return leaf, err
 		}
 	}
-	return nil
+	return leaf, nil
 }
 
 // Gone tells whether an error of Read is of a process that is no more, or runs another program.

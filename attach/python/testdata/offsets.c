@@ -45,6 +45,7 @@ int main(void) {
     SAY("frame.previous", _PyInterpreterFrame, previous);
     SAY("frame.owner", _PyInterpreterFrame, owner);
     SAY("code.qualname", PyCodeObject, co_qualname);
+    SAY("code.instructions", PyCodeObject, co_code_adaptive);
 #else
     SAY("frame.code", PyFrameObject, f_code);
     SAY("frame.previous", PyFrameObject, f_back);
@@ -53,6 +54,7 @@ int main(void) {
     SAY("code.name", PyCodeObject, co_name);
     SAY("code.line", PyCodeObject, co_firstlineno);
     SAY("object.type", PyObject, ob_type);
+    SAY("object.size", PyVarObject, ob_size);
     SAY("string.length", PyASCIIObject, length);
     SAY("string.state", PyASCIIObject, state);
     printf("string.ascii %zu\n", sizeof(PyASCIIObject));
