@@ -60,14 +60,20 @@ func (r *release) system(t target, kind, libc string) error {
 func (r *release) folders(of files.Contents) (all files.Contents) {
 	seen := map[string]bool{}
 	for _, f := range of {
-		for d := path.Dir(f.Destination); strings.HasPrefix(d, "/usr/share/") && !strings.HasPrefix(d, "/usr/share/man") &&
-			d != "/usr/share/doc" && d != "/usr/share/doc/cg" && !seen[d]; d = path.Dir(d) {
+		for d := path.Dir(f.Destination); ofShells(d) && !seen[d]; d = path.Dir(d) {
 			seen[d] = true
 			all = append(all, &files.Content{Destination: d, Type: files.TypeDir,
 				FileInfo: &files.ContentFileInfo{Owner: "root", Group: "root", Mode: 0o755, MTime: r.at}})
 		}
 	}
 	return all
+}
+
+// ofShells tells whether a folder is one that may be there for a shell alone: below /usr/share, and not of man or doc,
+// which every system has.
+func ofShells(folder string) bool {
+	return strings.HasPrefix(folder, "/usr/share/") && !strings.HasPrefix(folder, "/usr/share/man") &&
+		!strings.HasPrefix(folder, "/usr/share/doc")
 }
 
 // contents are the files of a distribution's package, which nfpm reads from a folder.
