@@ -38,7 +38,7 @@ var rank = map[string]int{
 	"cg/nemb/processor": 10,
 	"cg/report/schema":  0, "cg/report/tables": 0,
 	"cg/nemb/counter": 0, "cg/nemb/patience": 0, "cg/nemb/sysfs": 0,
-	"cg/footprint": 0, "cg/events": 10, "cg/report/format": 20, "cg/report/figures": 0, "cg/report/frame": 0, "cg/report/reporttest": 85, "cg/report/verdict": 85, "cg/report/cluster": 85, "cg/report/timeline": 85, "cg/report/stream": 84, "cg/report/format/all": 95, "cg/nemb/simulate/powercap": 10,
+	"cg/footprint": 0, "cg/laboratory": 90, "cg/events": 10, "cg/report/format": 20, "cg/report/figures": 0, "cg/report/frame": 0, "cg/report/reporttest": 85, "cg/report/verdict": 85, "cg/report/cluster": 85, "cg/report/timeline": 85, "cg/report/stream": 84, "cg/report/format/all": 95, "cg/nemb/simulate/powercap": 10,
 	"cg/nemb/attribute/stacks": 45, "cg/nemb/attribute/windows": 45, "cg/nemb/attribute/regression": 45, "cg/nemb/attribute/calls": 45, "cg/nemb/attribute/gpus": 45,
 	"cg/nemb/attribute/paths": 10,
 	"cg/recorder":             0, "cg/recorder/recordertest": 10, "cg/recorder/analysis": 10,
@@ -255,8 +255,9 @@ var registered = []struct {
 		"language", "languages/*/*.go", regexp.MustCompile(`(?m)^\t+(?:Name|Title): +"([^"]+)",$`), 6,
 		[]string{
 			"languages/", "attach/python/", "attach/native/", // which read what these make
-			"runtimes/", // what is in its programs
-			"release/",  // a package for each registry, and the command go
+			"runtimes/",   // what is in its programs
+			"release/",    // a package for each registry, and the command go
+			"laboratory/", // which has programs in some
 		},
 		"make it data of languages.Language",
 	},
@@ -352,7 +353,8 @@ func TestStatusOneIsDocumented(t *testing.T) {
 
 // namesSensors are the files that may hold the name of a sensor, and why.
 var namesSensors = map[string]string{
-	"cli/gate.go": "perf is the way in which cg gate counts instructions, and no sensor",
+	"laboratory/laboratory.go": "it runs cg with the estimate, where a case has no counters",
+	"cli/gate.go":              "perf is the way in which cg gate counts instructions, and no sensor",
 }
 
 // A sensor is named in its own folder and nowhere else in the program: what others must

@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"cg/laboratory"
+	"cg/nemb/simulate"
+)
+
+// laboratoryRow is a row of cg validate --program --json. What no run told is null.
+type laboratoryRow struct {
+	Program    string   `json:"program"`
+	Language   string   `json:"language"`
+	IntervalMs float64  `json:"interval_ms"`
+	Runs       int      `json:"runs"`
+	Values     int      `json:"values"`
+	Held       int      `json:"held"`
+	Untold     int      `json:"untold"`
+	Unresolved int      `json:"unresolved"`
+	Bias       float64  `json:"bias_percent"`
+	Median     *float64 `json:"median_error_percent"`
+	Worst      float64  `json:"worst_error_percent"`
+	HalfWidth  *float64 `json:"median_half_width_percent"`
+	Kept       bool     `json:"kept"`
+	Left       string   `json:"left_out,omitempty"` // why it was not run
+}
+
+// validatePrograms runs the cases of the laboratory, and prints a row as soon as its runs are over.
+func validatePrograms(c *cli.Context) error {
+	if c.Int("runs") < 1 {
+		return fail(statusUsage, "--runs: %d: use 1 or more", c.Int("runs"))
+	}
+	var cases []laboratory.Case
+	for _, of := range laboratory.Cases() {
+		if strings.Contains(of.Language+": "+of.Name, c.String("row")) {
+			cases = append(cases, of)
+		}
+	}
+	if len(cases) == 0 {
+		return fail(statusUsage, "--row: no row has %q in its name: cg validate --program lists them", c.String("row"))
+	}
+	folder, err := runDir()
+	if err != nil {
+		return fail(statusFailure, "no place for files: %w (set TMPDIR to a folder that can be written)", err)
+	}
+	defer folder.Remove()
+	cg, err := os.Executable()
+	if err != nil {
+		return fail(statusFailure, "--program: %w", err)
+	}
+	lab := &laboratory.Lab{Cg: cg, Dir: folder.Path}
+	var rows []laboratoryRow
+	if !c.Bool("json") {
+		fmt.Fprintln(os.Stdout, "| program | language | samples | values | mean error | median error "+
+			"| worst | half interval | not told | intervals that hold |\n|---|---|---|---|---|---|---|---|---|---|")
+	}
+	for _, of := range cases {
+		row, err := runRow(c, lab, of)
+		if errors.Is(err, simulate.ErrNoFUSE) {
+			return fail(statusFailure, "--program: %w; run it as root where /dev/fuse is", err)
+		} else if err != nil {
+			return fail(statusFailure, "--program: %s, %s: %w", of.Language, of.Name, err)
+		}
+		rows = append(rows, row)
+		if !c.Bool("json") {
+			if err := row.print(os.Stdout); err != nil {
+				return fail(statusFailure, "standard output: %w", err)
+			}
+		}
+	}
+	if c.Bool("json") {
+		e := json.NewEncoder(os.Stdout)
+		e.SetIndent("", "  ")
+		if err := e.Encode(map[string]any{"programs": rows}); err != nil {
+			return fail(statusFailure, "standard output: %w", err)
+		}
+	}
+	return nil
+}
+
+func runRow(c *cli.Context, lab *laboratory.Lab, of laboratory.Case) (laboratoryRow, error) {
+	row := laboratoryRow{Program: of.Name, Language: of.Language, IntervalMs: ms(of.Every)}
+	if _, err := exec.LookPath(of.Needs()); err != nil {
+		row.Left = of.Needs() + " is not installed"
+		return row, nil
+	}
+	r := laboratory.Row{Case: of}
+	for seed := range c.Int("runs") {
+		values, err := lab.Run(c.Context, of, uint64(seed+1))
+		if err != nil {
+			return row, err
+		}
+		r.Add(values)
+	}
+	percent := func(v float64) *float64 {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil
+		}
+		v *= 100
+		return &v
+	}
+	row.Runs, row.Values, row.Held, row.Untold, row.Unresolved = r.Runs, r.Values, r.Held, r.Untold, r.Unresolved
+	row.Bias, row.Median, row.Worst, row.HalfWidth = 100*r.Bias, percent(r.Median), 100*r.Worst, percent(r.HalfWidth)
+	row.Kept = r.IsKept()
+	return row, nil
+}
+
+func (r laboratoryRow) print(w io.Writer) error {
+	if r.Left != "" {
+		_, err := fmt.Fprintf(w, "| %s | %s | %g ms | left out: %s | | | | | | |\n", r.Program, r.Language,
+			r.IntervalMs, r.Left)
+		return err
+	}
+	number := func(v *float64) string {
+		if v == nil {
+			return "?"
+		}
+		return fmt.Sprintf("%.1f", *v)
+	}
+	says := ""
+	if !r.Kept {
+		says = ", too few"
+	}
+	_, err := fmt.Fprintf(w, "| %s | %s | %g ms | %d | %+.1f | %s | %.1f | %s | %d | %.1f %%%s |\n", r.Program,
+		r.Language, r.IntervalMs, r.Values, r.Bias, number(r.Median), r.Worst, number(r.HalfWidth),
+		r.Unresolved+r.Untold,
+		100*float64(r.Held)/math.Max(1, float64(r.Values)), says)
+	return err
+}

@@ -1,0 +1,156 @@
+// Package laboratory measures real programs on counters of which the truth is known.
+//
+// It takes cases: what a program does, in which language, on which machine. It writes the program, runs cg measure on
+// it, and returns what each function used and what cg said of it. The power of a simulated counter is a function of
+// what the program does: each function adds the energy that it used, by the clock of its own thread, to a page of
+// memory, and the counters show the sum. So the truth is exact whatever else the machine does, and what is measured is
+// all of cg: checkpoints, channel, sampler, account, attribution. It takes root and /dev/fuse: simulate.ErrNoFUSE.
+package laboratory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"cg/nemb/simulate"
+	"cg/report"
+)
+
+// Case is what is measured, and how.
+type Case struct {
+	Name     string
+	Language string
+	Program  Program
+	Machine  Machine
+	Every    time.Duration // between samples
+	Estimate bool          // without counters: functions are told by their part of the program
+	Baseline time.Duration // for which the idle machine is measured before
+	// Waiting lets the program wait for a processor as any other, where the machine has more work than processors.
+	// Else it comes before all ordinary programs (nice -20), where that is permitted.
+	Waiting bool
+}
+
+// Value is what one function used, itself or with what it called.
+type Value struct {
+	Function  string
+	Inclusive bool
+	Truth     float64 // joules; of an estimate, the part of the functions' processor time
+	// Figure and its interval, in the same unit. Lo and Hi are equal to 0 and +Inf where cg told none.
+	Figure, Lo, Hi float64
+	Told           bool   // cg told a figure with an interval
+	Unresolved     string // why the function is not resolvable, "" where it is
+	Method         string
+}
+
+// Holds reports whether the interval has the truth. Truth and figure are known to a step of the counter.
+func (v Value) Holds() bool {
+	return v.Told && v.Lo-simulate.UnitIntel <= v.Truth && v.Truth <= v.Hi+simulate.UnitIntel
+}
+
+// Lab runs cases.
+type Lab struct {
+	Cg  string   // the command cg
+	Dir string   // an empty folder, for files
+	Env []string // of cg; nil for that of this process
+
+	runs int
+	nice int
+}
+
+// Run measures a case once. Cases of other seeds call other functions for other times.
+func (l *Lab) Run(ctx context.Context, c Case, seed uint64) (values []Value, err error) {
+	l.runs++
+	dir := filepath.Join(l.Dir, strconv.Itoa(l.runs))
+	root := filepath.Join(dir, "machine")
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return nil, fmt.Errorf("laboratory: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	// The program is the same each time, so it is instrumented and compiled once; its seed is an argument.
+	text, name, err := c.Program.source(c.Language)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, name)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return nil, fmt.Errorf("laboratory: %w", err)
+	}
+	cells := filepath.Join(dir, "page")
+	p, err := newPage(cells, c.Program.Functions, c.Program.workers())
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	var of *stat
+	args := []string{"measure", "-o", filepath.Join(dir, "run.json"), "-g", "fine", "-p", c.Every.String()}
+	if c.Estimate {
+		args = append(args, "-s", "estimate")
+	} else {
+		b := newBoard(p, c.Machine, seed)
+		defer b.close()
+		if of, err = newStat(b); err != nil {
+			return nil, err
+		}
+		defer of.used.Close()
+		tree, err := simulate.Mount(root, simulate.Machine{Zones: b.zones(seed), Stat: of.text, Epoch: b.epoch})
+		if err != nil {
+			return nil, err
+		}
+		defer setUrgent()()
+		defer func() { err = errors.Join(err, tree.Close()) }()
+		args = append(args, "--sysroot", root)
+		if c.Baseline > 0 {
+			args = append(args, "--baseline", strconv.FormatFloat(c.Baseline.Seconds(), 'g', -1, 64))
+		}
+	}
+	if !c.Waiting {
+		defer func(nice int) { l.nice = nice }(l.nice)
+		l.nice = -20
+	}
+	r, err := l.measure(ctx, dir, of, append(args, c.Language, file, cells, strconv.FormatUint(seed, 10)))
+	if err != nil {
+		return nil, err
+	}
+	return c.values(r, p), nil
+}
+
+// measure runs cg, and reads its report.
+func (l *Lab) measure(ctx context.Context, dir string, of *stat, args []string) (*report.Run, error) {
+	cmd := exec.CommandContext(ctx, l.Cg, args...)
+	cmd.Dir, cmd.Env = dir, l.Env
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = time.Minute
+	var said strings.Builder
+	cmd.Stdout, cmd.Stderr = &said, &said
+	file := ""
+	if of != nil {
+		file = filepath.Join(dir, "machine", "proc", "stat")
+	}
+	err := startOrdinary(cmd, l.nice, file)
+	if err == nil {
+		if of != nil {
+			of.used.Watch(cmd.Process.Pid)
+			of.board.follow(cmd.Process.Pid)
+		}
+		err = cmd.Wait()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("laboratory: cg %s: %w\n%s", strings.Join(args, " "), err, said.String())
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "run.json"))
+	if err != nil {
+		return nil, fmt.Errorf("laboratory: %w", err)
+	}
+	r, err := report.Read(b)
+	if err != nil {
+		return nil, fmt.Errorf("laboratory: %w", err)
+	}
+	return r, nil
+}

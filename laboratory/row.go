@@ -1,0 +1,67 @@
+package laboratory
+
+import (
+	"math"
+	"slices"
+)
+
+// Row is what the runs of a case show. Parts are of the truth.
+type Row struct {
+	Case       Case
+	Runs       int
+	Values     int     // that have an interval, self and inclusive ones each
+	Held       int     // of these, whose interval has the truth
+	Untold     int     // values without an interval, in none of the other figures
+	Unresolved int     // values that cg calls not resolvable; their intervals count
+	Bias       float64 // the mean error
+	Median     float64 // the median of the errors, whatever their sign
+	Worst      float64
+	HalfWidth  float64 // the median of the intervals' half widths
+	errors     []float64
+	widths     []float64
+}
+
+// Promised is the least part of its intervals that a row should hold.
+const Promised = 0.93
+
+// Add takes the values of one run.
+func (r *Row) Add(values []Value) {
+	r.Runs++
+	for _, v := range values {
+		if !v.Told {
+			r.Untold++
+			continue
+		}
+		r.Values++
+		if v.Holds() {
+			r.Held++
+		}
+		if v.Unresolved != "" {
+			r.Unresolved++
+		}
+		off := v.Figure/v.Truth - 1
+		r.Bias += (off - r.Bias) / float64(r.Values)
+		r.errors = append(r.errors, math.Abs(off))
+		r.widths = append(r.widths, (v.Hi-v.Lo)/2/v.Truth)
+		r.Worst = max(r.Worst, math.Abs(off))
+	}
+	r.Median, r.HalfWidth = median(r.errors), median(r.widths)
+}
+
+// Coverage is the part of the intervals that have the truth, NaN where there are none.
+func (r *Row) Coverage() float64 { return float64(r.Held) / float64(r.Values) }
+
+// IsKept reports whether a row holds as many intervals as Promised, whatever chance does to that many (three standard
+// errors; the self and the inclusive value of a function are right or wrong together).
+func (r *Row) IsKept() bool {
+	n := float64(r.Values)
+	return n > 0 && float64(r.Held) >= Promised*n-3*math.Sqrt(2*Promised*(1-Promised)*n)
+}
+
+func median(all []float64) float64 {
+	if len(all) == 0 {
+		return math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[len(sorted)/2]
+}

@@ -1,0 +1,77 @@
+package laboratory
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"cg/report"
+)
+
+// values compares what cg says of each function with what the page says.
+func (c Case) values(r *report.Run, p *page) (all []Value) {
+	self, inclusive := p.uses()
+	unit := 1.0
+	less, more := 1.0, 1.0
+	if c.Estimate {
+		unit, less, more = c.estimated(r, self)
+	}
+	for i := range self {
+		name := "f" + strconv.Itoa(i)
+		f := find(r, name)
+		v := Value{Function: name, Truth: self[i].joules}
+		w := Value{Function: name, Inclusive: true, Truth: inclusive[i].joules}
+		if c.Estimate {
+			v.Truth, w.Truth = self[i].seconds, inclusive[i].seconds
+		}
+		if f != nil {
+			v.told(f, f.SelfEnergyJ, f.SelfEnergyLoJ, f.SelfEnergyHiJ)
+			w.told(f, f.InclusiveEnergyJ, f.InclusiveEnergyLoJ, f.InclusiveEnergyHiJ)
+		}
+		for _, v := range []*Value{&v, &w} {
+			v.Figure, v.Lo, v.Hi = v.Figure/unit, v.Lo/unit/less, v.Hi/unit/more
+			if v.Truth > 0 {
+				all = append(all, *v)
+			}
+		}
+	}
+	return all
+}
+
+// estimated is what a second of processor time has, in joules, and by which parts the program's energy may be less or
+// more: a model gives every second the same, and its power may be off by as much for all functions together, which is
+// no matter of their parts.
+func (c Case) estimated(r *report.Run, self []use) (unit, less, more float64) {
+	program, checkpoints := r.Totals.ProgramEnergyJ.Float(), 0.0
+	for _, l := range r.Ledger {
+		if l.Name == report.LineCheckpoints {
+			checkpoints = l.EnergyJ.Float()
+		}
+	}
+	unit = (program + checkpoints) / (r.Process.UserS + r.Process.SystemS)
+	return unit, r.Totals.ProgramEnergyLoJ.Float() / program, r.Totals.ProgramEnergyHiJ.Float() / program
+}
+
+func (v *Value) told(f *report.Function, figure, lo, hi *report.Joules) {
+	v.Unresolved, v.Method, v.Hi = f.Unresolved, f.EnergyMethod, math.Inf(1)
+	if figure == nil {
+		return
+	}
+	v.Figure, v.Told = figure.Float(), lo != nil && hi != nil
+	if lo != nil {
+		v.Lo = lo.Float()
+	}
+	if hi != nil {
+		v.Hi = hi.Float()
+	}
+}
+
+// find is the function of a name, whatever the language puts before it.
+func find(r *report.Run, name string) *report.Function {
+	for i := range r.Functions {
+		if f := &r.Functions[i]; f.Name == name || strings.HasSuffix(f.Name, "."+name) {
+			return f
+		}
+	}
+	return nil
+}
