@@ -14,6 +14,7 @@ import (
 
 	"cg/laboratory"
 	"cg/nemb/simulate"
+	"cg/shown"
 )
 
 // laboratoryRow is a row of cg validate --program --json. What no run told is null.
@@ -60,8 +61,11 @@ func validatePrograms(c *cli.Context) error {
 	lab := &laboratory.Lab{Cg: cg, Dir: folder.Path}
 	var rows []laboratoryRow
 	if !c.Bool("json") {
-		fmt.Fprintln(os.Stdout, "| program | language | samples | values | mean error | median error "+
-			"| worst | half interval | not told | intervals that hold |\n|---|---|---|---|---|---|---|---|---|---|")
+		err := put("| program | language | samples | values | mean error | median error " +
+			"| worst | half interval | not told | intervals that hold |\n|---|---|---|---|---|---|---|---|---|---|\n")
+		if err != nil {
+			return fail(statusFailure, "standard output: %w", err)
+		}
 	}
 	for _, of := range cases {
 		row, err := runRow(c, lab, of)
@@ -116,7 +120,7 @@ func runRow(c *cli.Context, lab *laboratory.Lab, of laboratory.Case) (laboratory
 
 func (r laboratoryRow) print(w io.Writer) error {
 	if r.Left != "" {
-		_, err := fmt.Fprintf(w, "| %s | %s | %g ms | left out: %s | | | | | | |\n", r.Program, r.Language,
+		_, err := shown.Fprintf(w, "| %s | %s | %g ms | left out: %s | | | | | | |\n", r.Program, r.Language,
 			r.IntervalMs, r.Left)
 		return err
 	}
@@ -130,7 +134,7 @@ func (r laboratoryRow) print(w io.Writer) error {
 	if !r.Kept {
 		says = ", too few"
 	}
-	_, err := fmt.Fprintf(w, "| %s | %s | %g ms | %d | %+.1f | %s | %.1f | %s | %d | %.1f %%%s |\n", r.Program,
+	_, err := shown.Fprintf(w, "| %s | %s | %g ms | %d | %+.1f | %s | %.1f | %s | %d | %.1f %%%s |\n", r.Program,
 		r.Language, r.IntervalMs, r.Values, r.Bias, number(r.Median), r.Worst, number(r.HalfWidth),
 		r.Unresolved+r.Untold,
 		100*float64(r.Held)/math.Max(1, float64(r.Values)), says)

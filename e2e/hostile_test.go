@@ -107,7 +107,7 @@ func TestHostileRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	python(t)
-	shows(t, dir, "measure", "-s", "estimate", "-g", "fine", "-o", "run.json", script, evil)
+	shows(t, dir, "measure", "-s", "estimate", "-g", "line", "-o", "run.json", script, evil)
 	b, err := os.ReadFile(filepath.Join(dir, "run.json"))
 	if err != nil {
 		t.Fatal(err)

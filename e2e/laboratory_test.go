@@ -11,8 +11,9 @@ import (
 	"cg/nemb/simulate"
 )
 
-// Programs whose functions say what they use are measured on counters that show it: each function of each is told, and
-// where nothing runs beside it an interval that misses is the exception.
+// Programs whose functions say what they use are measured on counters that show it: each function of each is told, with
+// its truth. How many intervals by counters hold depends on what else the machine does (docs/accuracy.md), and is for
+// cg validate --program to say; those of the estimate do not depend on it.
 func TestLaboratory(t *testing.T) {
 	python(t)
 	lab := &laboratory.Lab{Cg: filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"), Dir: t.TempDir()}
@@ -46,7 +47,7 @@ func TestLaboratory(t *testing.T) {
 					t.Errorf("%+v", v)
 				}
 			}
-			if 2*held < len(values) {
+			if c.Estimate && 2*held < len(values) {
 				t.Errorf("%d of %d intervals hold", held, len(values))
 			}
 		})
