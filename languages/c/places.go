@@ -1,6 +1,7 @@
 package c
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,6 +51,7 @@ type placer struct {
 	lines bool
 	file  string
 	known map[string]int
+	doubt string // why no event is safe, "" where all are
 }
 
 // here is where a statement stands: the place of its block, and where continue goes in the loop around it.
@@ -69,10 +71,16 @@ func (p *parser) putPlaces(f *planned, g instrument.Granularity) (why string) {
 		from.place = w.add(checkpoint.RestPlace, f.at, f.close)
 	}
 	w.all(body, from, from.place)
+	if bytes.Contains(w.source[f.open:f.close], []byte("_Pragma")) {
+		w.doubt = "the preprocessor has left a _Pragma in it"
+	}
+	if w.doubt != "" {
+		f.marks = nil
+	}
 	if len(f.marks) == 0 {
 		f.places = nil
 	}
-	return ""
+	return w.doubt
 }
 
 // add gives the place from one offset to another. Statements in one line are one place.
@@ -98,25 +106,68 @@ func (w *placer) put(at, place int, brace string) {
 }
 
 // start is where what belongs to a statement begins: attributes, and other words that the grammar did not get, and
-// lines of #pragma. parallel says that such a line makes other threads run it.
+// pragmas. A pragma may be lines and markers before the statement (the preprocessor makes them of _Pragma), and nothing
+// may come between the two: it begins where the token before it ends. parallel says that a directive of OpenMP or
+// OpenACC rules the statement: other threads run it, or not all of them do.
 func (w *placer) start(i int) (at int, parallel bool) {
-	start := w.tree.Nodes[i].Start
-	before := w.before(start)
-	at = start - len(before)
-	for line := range strings.SplitAfterSeq(before, "\n") {
-		trimmed := strings.TrimSpace(line)
-		_, marker := parseMarker([]byte(trimmed))
-		switch pragma, is := strings.CutPrefix(trimmed, "#"); {
-		case is && !marker:
-			words := strings.Fields(pragma)
-			parallel = len(words) > 2 && (words[1] == "omp" || words[1] == "acc") && !standsAlone[words[2]]
-			return start - len(before), parallel
-		case trimmed != "" && !is:
-			return at + strings.Index(line, trimmed), false
+	start, from := w.tree.Nodes[i].Start, w.tokenBefore(i)
+	at = start
+	pragma, first := false, false // first: nothing but spaces stands before it in its line
+	for k := from; k < start; {
+		c := w.source[k]
+		if first && c == '#' {
+			end := start
+			if n := bytes.IndexByte(w.source[k:start], '\n'); n >= 0 {
+				end = k + n
+			}
+			line := w.source[k:end]
+			if _, marker := parseMarker(line); !marker {
+				if at < start {
+					w.doubt = "what stands before a pragma is not placed by the grammar"
+				}
+				pragma, parallel = true, parallel || rules(string(line))
+			}
+			k = end
+			continue
 		}
-		at += len(line)
+		switch next := skip(w.source, k); {
+		case next > k && c == '/': // a comment that the preprocessor kept
+			k = next
+			continue
+		case c == '\n':
+			first = true
+		case c != ' ' && c != '\t' && c != '\r' && c != '\f' && c != '\v':
+			if at, first = min(at, k), false; w.region(k).file != w.region(start).file {
+				w.doubt = "what stands before a statement is of another file"
+			}
+			if next > k {
+				k = next
+				continue
+			}
+		}
+		k++
 	}
-	return start, false
+	if pragma {
+		at = from
+	}
+	return at, parallel
+}
+
+// tokenBefore is where the token ends that stands before a node.
+func (w *placer) tokenBefore(i int) int {
+	for k := i - 1; k >= 0; k-- {
+		n := w.tree.Nodes[k]
+		if w.tree.After(k) == k+1 && n.Type != "comment" && n.Start < n.End && n.End <= w.tree.Nodes[i].Start {
+			return n.End
+		}
+	}
+	return w.of.open + 1
+}
+
+// rules reports whether a statement belongs to a pragma of OpenMP or OpenACC.
+func rules(pragma string) bool {
+	words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(strings.TrimPrefix(pragma, "#")), "pragma"))
+	return len(words) > 1 && (words[0] == "omp" || words[0] == "acc") && !standsAlone[words[1]]
 }
 
 // standsAlone are directives of OpenMP that no statement belongs to.

@@ -2,6 +2,7 @@ package c
 
 import (
 	"fmt"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -12,8 +13,14 @@ import (
 // placed shows the events of a text: <5> is that of a line, <5-7> that of a block, <-> that of the rest.
 func placed(t *testing.T, d *dialect, source string, g instrument.Granularity) string {
 	t.Helper()
+	return strings.TrimPrefix(placedText(t, d, "# 1 \"m.c\"\n"+source, g), "# 1 \"m.c\"\n")
+}
+
+// placedText is placed for a text that the preprocessor has made.
+func placedText(t *testing.T, d *dialect, text string, g instrument.Granularity) string {
+	t.Helper()
 	w := owner{dir: "/p", folders: []string{"/p"}, options: instrument.Options{Granularity: g}}
-	u, err := d.planUnit([]byte("# 1 \"m.c\"\n"+source), w, choices{Inline: true}, refused{})
+	u, err := d.planUnit([]byte(text), w, choices{Inline: true}, refused{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +48,7 @@ func placed(t *testing.T, d *dialect, source string, g instrument.Granularity) s
 	for _, l := range u.left {
 		out = append(out, "! "+l.Name+" "+l.Reason...)
 	}
-	return strings.TrimPrefix(string(out), "# 1 \"m.c\"\n")
+	return string(out)
 }
 
 // TestPlacesOfC has a case for each statement: where its events stand, with -g line and with -g block.
@@ -87,8 +94,15 @@ func TestPlacesOfC(t *testing.T) {
 			blocks: "int f(int n) { again: <->n++;\nif (n) goto again;\n<->n--; end:; <->__attribute__((unused)) int k = 3;\n}"},
 		{name: "attributes belong to what follows", source: "int f(int n) {\n__attribute__((unused)) int a = n;\nswitch (n) { case 1: n++; __attribute__((fallthrough)); case 2: n--; }\n__extension__ n++;\n}",
 			lines: "int f(int n) {\n<2>__attribute__((unused)) int a = n;\n<3>switch (n) { case 1: <3>n++; __attribute__((fallthrough)); case 2: <3>n--; }\n<4>__extension__ n++;\n}"},
-		{name: "pragmas", source: "int f(int n) { n++;\n#pragma GCC ivdep\nfor (int i = 0; i < n; i++)\nn--;\n#pragma omp parallel for\nfor (int i = 0; i < n; i++)\nn--;\nreturn n; }",
-			lines: "int f(int n) { <1>n++;<3>\n#pragma GCC ivdep\nfor (int i = 0; i < n; i++)\n{ <4>n--; <3> }<6>\n#pragma omp parallel for\nfor (int i = 0; i < n; i++)\nn--;\n<8>return n; }"},
+		{name: "a pragma of a macro, by clang", source: "int f(int n) { if (n)\n n = 1;\n\n#pragma omp master\n# 4 \"m.c\"\n n += 2;\n return n; }",
+			lines: "int f(int n) { <1>if (n)\n { <2>n = 1; }<4>\n\n#pragma omp master\n# 4 \"m.c\"\n n += 2;\n <5>return n; }"},
+		{name: "comments that the preprocessor kept", source: "int f(int n) { n++; // one\n#pragma omp master /* two */\n// three\n# 4 \"m.c\"\n n += 2; }",
+			lines: "int f(int n) { <1>n++;<4> // one\n#pragma omp master /* two */\n// three\n# 4 \"m.c\"\n n += 2; }"},
+		{name: "what is lost before a pragma", source: "int f(int n) { n++; __extension__\n#pragma omp master\n n += 2; }",
+			lines: "int f(int n) { n++; __extension__\n#pragma omp master\n n += 2; }" +
+				"! f has no lines: what stands before a pragma is not placed by the grammar"},
+		{name: "a pragma that is left", source: "int f(int n) { n++; _Pragma(\"omp master\");\n n += 2; }",
+			lines: "int f(int n) { n++; _Pragma(\"omp master\");\n n += 2; }! f has no lines: the preprocessor has left a _Pragma in it"},
 		{name: "files of others", source: "int f(int n) { n++;\n# 7 \"table.inc\" 1\nn += 2;\n# 3 \"m.c\" 2\nreturn n; }",
 			lines: "int f(int n) { <1>n++;\n# 7 \"table.inc\" 1\nn += 2;\n# 3 \"m.c\" 2\n<3>return n; }"},
 		{name: "statements in expressions", source: "int f(int n) { n = ({ int k = n;\nk + 1; });\nreturn n; }",
@@ -126,6 +140,71 @@ func TestPlacesOfC(t *testing.T) {
 			if got := placed(t, d, c.source, instrument.Blocks); c.blocks != "" && got != c.blocks {
 				t.Errorf("%s, blocks of %s:\n%s\nwant\n%s", c.name, d.title, got, c.blocks)
 			}
+		}
+	}
+}
+
+// TestPlacesOfPragmas: an event stands before a pragma and before the marker that the preprocessor puts there, never
+// between the pragma and what it rules. What a directive rules is one place.
+func TestPlacesOfPragmas(t *testing.T) {
+	needCompiler(t)
+	const source = `#define MASTER _Pragma("omp master")
+#define UNROLL _Pragma("GCC unroll 4")
+int f(int n) { n++;
+#pragma GCC ivdep
+for (int i = 0; i < n; i++)
+n--;
+#pragma omp parallel for
+for (int i = 0; i < n; i++)
+n--;
+MASTER n += 2;
+if (n)
+MASTER n += 3;
+#pragma omp barrier
+#pragma omp critical
+n += 4;
+UNROLL for (int i = 0; i < n; i++)
+n--;
+return n; }
+`
+	const want = `int f(int n) { <3>n++;<5>
+#pragma GCC ivdep
+for (int i = 0; i < n; i++)
+{ <6>n--; <5> }<8>
+#pragma omp parallel for
+for (int i = 0; i < n; i++)
+n--;<10>
+#pragma omp master
+n += 2;
+<11>if (n){ <12>
+#pragma omp master
+n += 3; }<15>
+#pragma omp barrier
+#pragma omp critical
+n += 4;<16>
+#pragma GCC unroll 4
+for (int i = 0; i < n; i++)
+{ <17>n--; <16> }
+<18>return n; }
+`
+	writeFiles(t, map[string]string{"m.c": source})
+	for _, command := range []string{"cc -fopenmp", "cc", "clang -fopenmp"} {
+		words := append(strings.Fields(command), "-E", "m.c")
+		if _, err := exec.LookPath(words[0]); err != nil {
+			continue
+		}
+		text, err := exec.Command(words[0], words[1:]...).Output()
+		if err != nil {
+			t.Fatal(command, err)
+		}
+		var got strings.Builder
+		for line := range strings.Lines(placedText(t, plainC, string(text), instrument.Lines)) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "# ") {
+				got.WriteString(line + "\n")
+			}
+		}
+		if got.String() != want {
+			t.Errorf("%s:\n%s\nwant\n%s", command, got.String(), want)
 		}
 	}
 }
