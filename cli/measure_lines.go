@@ -30,7 +30,8 @@ type linesWish struct {
 func linesFlag() cli.Flag {
 	return &cli.StringSliceFlag{Name: "lines",
 		Usage: "with -g line or block, tell lines or blocks of these functions (`WHICH`): all (the default); auto, " +
-			"which runs the program twice, first with -g fine, its output thrown away, for those that use 90 % of " +
+			"which runs the program twice, first with -g fine, its output thrown away and standard " +
+			"input empty in both (--stdin FILE), for those that use 90 % of " +
 			"the energy; FILE.json, an earlier report, for the same there; or NAME,NAME, qualified names with * and ?"}
 }
 
@@ -55,14 +56,22 @@ func linesOf(c *cli.Context, g instrument.Granularity) (w linesWish, err error) 
 		switch {
 		case name == "all" || name == "auto" || strings.HasSuffix(name, ".json"):
 			return w, fail(statusUsage, "--lines: %s stands alone, and there are %d names", name, len(words))
-		case name == "" || strings.Contains(name, "/"):
-			return w, fail(statusUsage, "--lines: %q is no name of a function: use all, auto, names such as work or "+
-				"Parser.*, or the .json of an earlier report", name)
+		case name == "":
+			return w, fail(statusUsage, "--lines: a name is empty")
+		case isPath(name):
+			return w, fail(statusUsage, "--lines: %q is a file, and no name of a function: use all, auto, names "+
+				"such as work or Parser.*, or the .json of an earlier report", name)
 		}
 		w.of = append(w.of, instrument.FunctionIn{Name: name})
 	}
 	w.chosen = &report.PlacesOf{Chosen: "names"}
 	return w, nil
+}
+
+// isPath reports whether a word with a slash, which operators of C++ have in their names, is a file or folder.
+func isPath(word string) bool {
+	_, err := os.Lstat(word)
+	return err == nil && strings.Contains(word, "/")
 }
 
 // linesFrom takes the dearest functions of a saved run.
@@ -87,9 +96,12 @@ func linesFrom(name string) (w linesWish, err error) {
 	return w, nil
 }
 
-// choose takes the functions of a run that used most.
+// choose takes the functions of a run that used most. Where none used anything, nothing is chosen.
 func (w *linesWish) choose(how string, r *report.Run) {
 	functions, share := r.Dearest(hotPart)
+	if len(functions) == 0 {
+		return
+	}
 	for _, f := range functions {
 		w.of = append(w.of, instrument.FunctionIn{File: f.File, Name: f.Name})
 	}
@@ -136,7 +148,11 @@ func (p *program) findLines(s stage, stdin string) error {
 	if stdin == "" {
 		x.Spool = onceOnly("lines auto")
 	}
-	note("--lines auto: runs the program with -g fine first; its output is not shown")
+	empty := "; standard input is empty in both (--stdin FILE)"
+	if stdin != "" {
+		empty = ""
+	}
+	note("--lines auto: runs the program with -g fine first; its output is not shown" + empty)
 	r, err := x.Run(s.ctx)
 	if err != nil {
 		return notStarted(s.ctx, err)

@@ -23,16 +23,27 @@ type FunctionIn struct {
 	Name string
 }
 
-// PlacesWanted reports whether the code of a function is told apart, which has its qualified name in its site.
-func (o Options) PlacesWanted(file string, s checkpoint.Site) bool {
+// PlacesWanted reports whether the code of a function is told apart, which has its qualified name in its site. module
+// is the one that its file is loaded as, "" where the language has none.
+func (o Options) PlacesWanted(module, file string, s checkpoint.Site) bool {
 	if !o.Granularity.HasPlaces() {
 		return false
 	}
+	whole := s.Func
+	if module != "" {
+		whole = module + "." + s.Func
+	}
 	return o.PlacesOf == nil || slices.ContainsFunc(o.PlacesOf, func(f FunctionIn) bool {
-		if f.File == "" {
-			return Match(f.Name, s.Func)
+		switch {
+		case f.File == "":
+			return Match(f.Name, s.Func) || Match(f.Name, whole)
+		case f.File != file:
+			return false
+		case f.Name == s.Func || f.Name == whole:
+			return true
 		}
-		return f.File == file && (f.Name == s.Func || strings.HasSuffix(f.Name, "."+s.Func))
+		// The file may have been loaded as another module, of which the name is.
+		return strings.HasSuffix(f.Name, "."+s.Func) && (module == "" || !strings.HasPrefix(f.Name, module+"."))
 	})
 }
 
@@ -64,11 +75,14 @@ func (o Options) PlacesKeys() map[string]string {
 	return files
 }
 
-// Unplaced are the names of PlacesOf of which no site is, as the program has loaded them: these have the module in
-// front, where the language has modules.
+// Unplaced are the names of PlacesOf of which no place is among the sites that the program has loaded. These have the
+// module in front, where the language has modules.
 func (o Options) Unplaced(sites []checkpoint.Site) (names []string) {
 	for _, f := range o.PlacesOf {
 		if !slices.ContainsFunc(sites, func(s checkpoint.Site) bool {
+			if !s.Kind.IsPlace() {
+				return false
+			}
 			if f.File != "" {
 				return f.File == s.File && (f.Name == s.Func || strings.HasSuffix(f.Name, "."+s.Func))
 			}
@@ -93,9 +107,9 @@ func matchEnd(glob, name string) bool {
 }
 
 // encode writes a plan, with the points of functions whose code is told apart.
-func (s *Server) encode(file string, p *Plan) string {
+func (s *Server) encode(module, file string, p *Plan) string {
 	for i, site := range p.Sites {
-		if s.Options.PlacesWanted(file, site) {
+		if s.Options.PlacesWanted(module, file, site) {
 			p.Points = append(p.Points, Point{Site: i, Role: Places, Line: site.Line, Col: site.Col})
 		}
 	}

@@ -33,8 +33,8 @@ func TestPlacesWanted(t *testing.T) {
 		{lines, in("", "other"), "/b.x", "work", false, true, true, false},
 	} {
 		o := instrument.Options{Granularity: c.granularity, PlacesOf: c.of}
-		site := checkpoint.Site{Func: c.name, File: c.file}
-		if got := o.PlacesWanted(c.file, site); got != c.want {
+		site := checkpoint.Site{Func: c.name, File: c.file, Kind: checkpoint.LinePlace}
+		if got := o.PlacesWanted("", c.file, site); got != c.want {
 			t.Errorf("%v, %s in %s: wanted %v", c.of, c.name, c.file, got)
 		}
 		if got := o.PlacesIn(c.file); got != c.anyInFile {
@@ -46,6 +46,34 @@ func TestPlacesWanted(t *testing.T) {
 		if _, got := o.PlacesKeys()[c.file]; got != c.hasKey {
 			t.Errorf("%v: keys %v", c.of, o.PlacesKeys())
 		}
+	}
+}
+
+// TestPlacesOfModules: a name may have its module in front, as a report has it, and stands for no other function then.
+func TestPlacesOfModules(t *testing.T) {
+	for _, c := range []struct {
+		of           instrument.FunctionIn
+		module, name string
+		want         bool
+	}{
+		{instrument.FunctionIn{Name: "__main__.K.work"}, "__main__", "K.work", true},
+		{instrument.FunctionIn{Name: "__main__.K.work"}, "__main__", "work", false},
+		{instrument.FunctionIn{Name: "__main__.K.work"}, "m", "K.work", false},
+		{instrument.FunctionIn{Name: "*.K.w*"}, "a.b", "K.work", true},
+		{instrument.FunctionIn{File: "/a.x", Name: "a.b.K.work"}, "a.b", "K.work", true},
+		{instrument.FunctionIn{File: "/a.x", Name: "a.b.K.work"}, "a.b", "work", false},
+		{instrument.FunctionIn{File: "/a.x", Name: "a.b.work"}, "a.b", "K.work", false},
+		{instrument.FunctionIn{File: "/a.x", Name: "__main__.work"}, "a.b", "work", true},
+	} {
+		o := instrument.Options{Granularity: instrument.Lines, PlacesOf: []instrument.FunctionIn{c.of}}
+		if got := o.PlacesWanted(c.module, "/a.x", checkpoint.Site{Func: c.name}); got != c.want {
+			t.Errorf("%v, %s of %s: %v", c.of, c.name, c.module, got)
+		}
+	}
+	o := instrument.Options{PlacesOf: []instrument.FunctionIn{{Name: "m.work"}}}
+	loaded := checkpoint.Site{Func: "m.work", Kind: checkpoint.Function}
+	if got := o.Unplaced([]checkpoint.Site{loaded}); len(got) != 1 {
+		t.Errorf("a function that is loaded without places: %v", got)
 	}
 }
 

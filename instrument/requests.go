@@ -93,7 +93,7 @@ func (s *Server) chooseOutline(p []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return s.encode(p[1], o.Choose(plan)), nil
+	return s.encode(p[0], p[1], o.Choose(plan)), nil
 }
 
 func (s *Server) loadWanted(p []string) (string, error) {
@@ -211,7 +211,7 @@ func (s *Server) plan(module, file string, own bool, source []byte) (string, err
 	if err != nil {
 		return "", &unparsed{err}
 	}
-	return s.encode(file, p), nil
+	return s.encode(module, file, p), nil
 }
 
 // nameModules gives the body of a module the name of its file, where the language has no other for it.
@@ -324,7 +324,7 @@ func (s *Server) planAnswer(module, file string, source []byte) []byte {
 	if err != nil {
 		return []byte("unparsed\x00" + err.Error())
 	}
-	return []byte("ok\x00" + s.encode(file, plan))
+	return []byte("ok\x00" + s.encode(module, file, plan))
 }
 
 // readBody reads "length LF" and as many bytes.

@@ -88,7 +88,7 @@ func (r *Run) notePlaces(f Facts) {
 		if n > 3 {
 			shown += fmt.Sprintf(" (and %d more)", n-3)
 		}
-		r.Warn("lines-unfound", fmt.Sprintf("--lines: no function with checkpoints that was loaded is called %s: "+
+		r.Warn("lines-unfound", fmt.Sprintf("--lines: no function with lines or blocks that was loaded is called %s: "+
 			"cg report --verbose lists those that there are", shown))
 	}
 }

@@ -152,7 +152,7 @@ func (d *dialect) planUnit(source []byte, w owner, c choices, r refused) (*unitP
 			continue
 		}
 		of := planned{function: f, path: path, site: site}
-		if w.options.PlacesWanted(path, site) {
+		if w.options.PlacesWanted("", path, site) {
 			why := r.places[placeName(path, site.Line)]
 			if why == "" {
 				why = parsed.putPlaces(&of, w.options.Granularity)
