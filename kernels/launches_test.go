@@ -29,7 +29,8 @@ const launcher = `
 extern int cuInit(unsigned), cuLaunchKernel(), cuLaunchKernel_ptsz(), cuCtxSynchronize(), cuGetProcAddress(), cuStreamSynchronize();
 static int (*init)(unsigned), (*launch)(), (*launch_own)(), (*launchEx)(), (*function)(), (*context)(), (*current)(), (*drop)(),
 	(*stream)(), (*destroy)(), (*waitStream)(), (*waitAll)(), (*copy)(), (*back)(), (*fill)(), (*begin)(), (*end)(), (*graph)(),
-	(*event)(), (*record)(), (*waitEvent)(), (*graphEvents)();
+	(*event)(), (*record)(), (*waitEvent)(), (*graphEvents)(),
+	(*dropEvent)(), (*retain)(), (*release)(), (*reset)();
 static void *(*unseen)(const char *);
 static void *cuda;
 
@@ -82,7 +83,9 @@ int main(int argc, char **argv) {
 	find("cuMemsetD8Async", "cuMemsetD8Async", &fill), find("cuStreamBeginCapture_v2", "cuStreamBeginCapture", &begin);
 	find("cuStreamEndCapture", "cuStreamEndCapture", &end), find("cuGraphLaunch", "cuGraphLaunch", &graph);
 	find("cuEventCreate", "cuEventCreate", &event), find("cuEventRecord", "cuEventRecord", &record);
-	find("cuEventSynchronize", "cuEventSynchronize", &waitEvent);
+	find("cuEventSynchronize", "cuEventSynchronize", &waitEvent), find("cuEventDestroy_v2", "cuEventDestroy", &dropEvent);
+	find("cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRetain", &retain);
+	find("cuDevicePrimaryCtxRelease_v2", "cuDevicePrimaryCtxRelease", &release), find("cuDevicePrimaryCtxReset_v2", "cuDevicePrimaryCtxReset", &reset);
 	*(void **)&graphEvents = dlsym(cuda, "standin_graph_events"), *(void **)&unseen = dlsym(cuda, "standin_function");
 	init(0);
 	context(&c, 0, 0);
@@ -106,6 +109,15 @@ int main(int argc, char **argv) {
 		if (!strcmp(word, "sleep")) usleep(1000 * n);
 		if (!strcmp(word, "event") && (event(&e, 0) || record(e, streams[n]))) exit(2);
 		if (!strcmp(word, "waitevent") && waitEvent(e)) exit(2);
+		if (!strcmp(word, "dropevent") && dropEvent(e)) exit(2);
+		if (!strcmp(word, "primary") && (retain(&c, 0) || current(c))) exit(2);
+		if (!strcmp(word, "release") && release(0)) exit(2);
+		if (!strcmp(word, "reset") && reset(0)) exit(2);
+		if (!strcmp(word, "each")) // each:N:keep, each:N:drop: a launch on each of N new streams
+			for (int k = 0; k < n; k++) {
+				void *s;
+				if (stream(&s, 0) || run(named("each"), s) || (!strcmp(b, "drop") && destroy(s))) exit(2);
+			}
 		if (!strcmp(word, "context")) { drop(c); context(&c, 0, 0); }
 		if (!strcmp(word, "threads")) {
 			pthread_t all[8];
@@ -300,6 +312,53 @@ func TestLaunchesOfAll(t *testing.T) {
 		for name, count := range test.want {
 			if all[name] == nil || all[name].Count != count {
 				t.Errorf("%v: %s: %+v, want %d; %d lost", test.args, name, all[name], count, l.Lost)
+			}
+		}
+	}
+}
+
+// Handles that are given out again stand for what they stand for now: no launch is told twice, of another stream or
+// never, and no event of a context that is gone is used.
+func TestLaunchesOfReusedHandles(t *testing.T) {
+	of := newLaunching(t)
+	for _, test := range []struct{ args, want string }{
+		{"run:0:a run:0:a all context run:0:b run:0:b all context run:0:a all", "a3 b2"},
+		{"primary run:0:a run:0:a all reset run:0:b run:0:b all reset run:0:a all", "a3 b2"},
+		{"primary run:0:a run:0:a all release primary run:0:b run:0:b all", "a2 b2"},
+		{"primary primary run:0:a run:0:b all release run:0:a run:0:b all", "a2 b2"},
+		{"stream:1 run:1:a run:1:b run:1:a run:1:b run:1:c event:1 wait:1 destroy:1 stream:1 run:1:z waitevent run:1:y wait:1", "a2 b2 c1 z1 y1"},
+		{"stream:1 run:1:a event:1 run:1:b dropevent stream:2 run:2:c event:2 waitevent all", "a1 b1 c1"},
+	} {
+		l, _ := of.run(t, "again\n", nil, strings.Fields(test.args)...)
+		all := byName(t, l)
+		for _, want := range strings.Fields(test.want) {
+			if a := all[want[:1]]; a == nil || fmt.Sprint(a.Count) != want[1:] {
+				t.Errorf("%s: %+v, want %s; %d lost", test.args, a, want, l.Lost)
+			}
+		}
+		if l.Lost > 0 {
+			t.Errorf("%s: %d lost", test.args, l.Lost)
+		}
+	}
+}
+
+// What is launched on more streams than there is room for is counted; streams that are gone leave room for others.
+func TestLaunchesOnManyStreams(t *testing.T) {
+	of := newLaunching(t)
+	const launched = 600
+	for _, conf := range []string{"", "eventless\n"} {
+		for _, how := range []string{"keep", "drop"} {
+			l, _ := of.run(t, conf, nil, fmt.Sprintf("each:%d:%s", launched, how), "stream:1", "run:1:after")
+			all := byName(t, l)
+			told := uint64(0)
+			for _, a := range all {
+				told += a.Count
+			}
+			if told+l.Lost != launched+1 {
+				t.Errorf("%q %s: %d told, %d lost of %d", conf, how, told, l.Lost, launched+1)
+			}
+			if after := all["after"]; how == "drop" && (after == nil || after.Count != 1) {
+				t.Errorf("%q: a stream after others that are gone: %+v, %d lost", conf, after, l.Lost)
 			}
 		}
 	}

@@ -228,7 +228,8 @@ static void find_driver(void)
 	} all[] = {{"cuEventCreate", &driver.event_create},        {"cuEventRecord", &driver.event_record},
 	           {"cuEventRecord_ptsz", &driver.event_record_own}, {"cuEventQuery", &driver.event_query},
 	           {"cuEventElapsedTime_v2", &driver.event_elapsed}, {"cuEventElapsedTime", &driver.event_elapsed},
-	           {"cuCtxGetCurrent", &driver.context},           {"cuCtxGetDevice", &driver.device}};
+	           {"cuCtxGetCurrent", &driver.context},           {"cuCtxGetDevice", &driver.device},
+	           {"cuDevicePrimaryCtxGetState", &driver.primary}};
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		if (!*(void **)all[i].at)
 			*(void **)all[i].at = true_symbol(cuda(), all[i].name);
@@ -237,6 +238,20 @@ static void find_driver(void)
 	without_events |= !driver.event_create || !driver.event_record || !driver.event_query || !driver.event_elapsed;
 	const char *wish = getenv("CG_KERNELS_EVENTS");
 	without_events |= wish && !strcmp(wish, "no");
+}
+
+/* tell_lost sends how many launches are not told. */
+static void tell_lost(void)
+{
+	pthread_mutex_lock(&lock);
+	if (lost) {
+		if (used + 16 > DATAGRAM)
+			flush_locked();
+		put(6, &lost, sizeof lost, "", 0);
+		telling += lost;
+		lost = 0;
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 /* rest tells at the program's end what is over, and what is not as if it were. */
@@ -252,6 +267,7 @@ static void rest(void)
 			done(&streams[i], streams[i].launched, now());
 		}
 	pthread_mutex_unlock(&streaming);
+	tell_lost();
 	send_rest();
 	within = 0;
 }
@@ -353,20 +369,6 @@ static struct stream *before_launch(const struct shape *shape, int way, void *ha
 	pthread_mutex_unlock(&streaming);
 	errno = e;
 	return s;
-}
-
-/* tell_lost sends how many launches are not told. */
-static void tell_lost(void)
-{
-	pthread_mutex_lock(&lock);
-	if (lost) {
-		if (used + 16 > DATAGRAM)
-			flush_locked();
-		put(6, &lost, sizeof lost, "", 0);
-		telling = lost;
-		lost = 0;
-	}
-	pthread_mutex_unlock(&lock);
 }
 
 /* flush_sometimes sends what there is, four times a second. */

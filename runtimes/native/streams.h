@@ -5,7 +5,8 @@
  * synchronisation gives one, and so does an event of CUDA's that is recorded behind a launch, with the GPU's own time.
  * Between two marks each launch has run, one after the other; how long each took is a guess, the same for all.
  *
- * Events cost the program time. They are recorded while that is less than a 50th of the time since the first launch.
+ * Events cost the program time. They are recorded while that, queries included, is less than 5 ms and a 50th of the
+ * time since the first launch.
  */
 #ifndef CG_STREAMS_H
 #define CG_STREAMS_H
@@ -27,7 +28,7 @@
 static struct {
 	int (*event_create)(void **, unsigned), (*event_record)(void *, void *), (*event_record_own)(void *, void *);
 	int (*event_query)(void *), (*event_elapsed)(float *, void *, void *);
-	int (*context)(void **), (*device)(int *);
+	int (*context)(void **), (*device)(int *), (*primary)(int, unsigned *, int *);
 } driver;
 
 static _Atomic int captures; /* captures of streams into graphs that are under way: events are left alone meanwhile */
@@ -41,6 +42,7 @@ struct item {
 
 static struct stream {
 	void *context, *handle; /* NULL: the entry is free */
+	uint64_t serial;        /* of the stream: an entry may be used again */
 	uint32_t thread;        /* of its own default stream; else 0 */
 	uint32_t device;
 	int gone;          /* it was destroyed */
@@ -68,7 +70,8 @@ static void *spare[STREAMS]; /* events */
 static void *spare_of[STREAMS];
 static pthread_mutex_t streaming = PTHREAD_MUTEX_INITIALIZER; /* all of the above; before the lock of datagrams.h */
 
-static uint64_t begun, spent; /* ns: the first launch; what events took */
+static uint64_t begun, spent; /* ns: the first launch; what events and queries of them took */
+static uint64_t serials;
 
 static struct item *item_at(const struct stream *s, uint64_t n) { return &s->items[n % s->room]; }
 
@@ -148,9 +151,29 @@ static void *take_event(void *context)
 static int clock_of(void *context)
 {
 	int i = 0;
-	while (i < CONTEXTS - 1 && clocks[i].context && clocks[i].context != context)
+	while (i < CONTEXTS - 1 && clocks[i].context != context)
 		i++;
+	if (clocks[i].context != context)
+		for (i = 0; i < CONTEXTS - 1 && clocks[i].context;)
+			i++;
 	return i;
+}
+
+/* forget_context leaves alone what goes with a context: its events. Another may get the same handle. */
+static void forget_context(void *context)
+{
+	for (int i = 0; i < CONTEXTS; i++)
+		if (clocks[i].context == context)
+			clocks[i].context = clocks[i].event = NULL;
+	for (int i = 0; i < STREAMS; i++)
+		if (spare[i] && spare_of[i] == context)
+			spare[i] = NULL;
+	for (int i = 0; streams && i < STREAMS; i++)
+		if (streams[i].context == context) {
+			forget(&streams[i]);
+			streams[i].waiting = 0;
+			streams[i].gone = 1;
+		}
 }
 
 /* when is the moment of an event that is over, by its context's clock. It was not before it was recorded, and is over
@@ -195,7 +218,7 @@ static void begin_clock(void *context, void *handle, int own_default)
 	void *event = NULL;
 	uint64_t from = now();
 	pthread_mutex_lock(&streaming);
-	int i = clock_of(context), needed = !without_events && !captures && clocks[i].context != context;
+	int needed = !without_events && !captures && clocks[clock_of(context)].context != context;
 	pthread_mutex_unlock(&streaming);
 	if (!needed || driver.event_create(&event, 0) ||
 	    (own_default ? driver.event_record_own : driver.event_record)(event, handle))
@@ -205,6 +228,8 @@ static void begin_clock(void *context, void *handle, int own_default)
 		;
 	uint64_t until = now();
 	pthread_mutex_lock(&streaming);
+	int i = clock_of(context);
+	spent += until - from;
 	if (!code && !clocks[i].context)
 		clocks[i].context = context, clocks[i].event = event, clocks[i].least = from, clocks[i].most = until;
 	else
@@ -217,7 +242,9 @@ static void harvest(struct stream *s)
 {
 	while (s->waiting && !captures) {
 		void *event = s->marks[s->oldest].event;
+		uint64_t t = now();
 		int code = without_events ? 1 : driver.event_query(event), own = 0;
+		spent += now() - t;
 		if (code == NOT_READY)
 			return;
 		uint64_t upto = s->marks[s->oldest].upto, recorded = s->marks[s->oldest].recorded;
@@ -231,6 +258,26 @@ static void harvest(struct stream *s)
 		if (!own)
 			give_back(s->context, event);
 	}
+}
+
+/* gone_stream is the entry of a stream that was destroyed, after all that is over was told; NULL where there is none.
+ * What no event will tell is lost. */
+static struct stream *gone_stream(void)
+{
+	struct stream *unmarked = NULL;
+	for (int i = 0; i < STREAMS; i++) {
+		struct stream *s = &streams[i];
+		if (!s->gone)
+			continue;
+		harvest(s);
+		if (s->over == s->launched && !s->waiting)
+			return s;
+		if (!unmarked && !s->waiting)
+			unmarked = s;
+	}
+	if (unmarked)
+		forget(unmarked);
+	return unmarked;
 }
 
 /* stream_of is the entry of a stream; NULL where there are too many. */
@@ -247,12 +294,12 @@ static struct stream *stream_of(void *context, void *handle, uint32_t thread, in
 			unused = s;
 	}
 	int device = 0;
-	if (!make || !unused || driver.device(&device))
+	if (!make || driver.device(&device) || !(unused || (unused = gone_stream())))
 		return NULL;
 	struct item *items = unused->items;
 	uint32_t room = unused->room;
 	memset(unused, 0, sizeof *unused);
-	unused->items = items, unused->room = room;
+	unused->items = items, unused->room = room, unused->serial = ++serials;
 	if (!items && (unused->items = malloc(64 * sizeof *items)))
 		unused->room = 64;
 	unused->context = context, unused->handle = handle, unused->thread = thread, unused->device = (uint32_t)device;
@@ -303,7 +350,7 @@ static void unlaunched(struct stream *s)
 static void mark(struct stream *s, int own_default)
 {
 	pthread_mutex_lock(&streaming);
-	uint64_t t = now(), upto = s->launched;
+	uint64_t t = now(), upto = s->launched, serial = s->serial;
 	void *event = NULL, *context = s->context, *handle = s->handle;
 	int may = !without_events && !captures && !s->gone && s->marked < upto && s->waiting < MARKS &&
 	          spent < 5000000 + (t - begun) / 50;
@@ -317,7 +364,7 @@ static void mark(struct stream *s, int own_default)
 	int code = (own_default ? driver.event_record_own : driver.event_record)(event, handle);
 	pthread_mutex_lock(&streaming);
 	spent += now() - t;
-	if (!code && s->waiting < MARKS && s->context == context) {
+	if (!code && s->waiting < MARKS && s->serial == serial && s->over <= upto) {
 		uint32_t i = (s->oldest + s->waiting++) % MARKS;
 		s->marks[i].event = event, s->marks[i].upto = upto, s->marks[i].recorded = t;
 	} else

@@ -7,6 +7,7 @@
 //	twice                   cuGetProcAddress gives other functions than dlsym does
 //	nameless                functions have no names (before CUDA 12.3)
 //	eventless               events cannot be made
+//	again                   handles of what was destroyed are given out again, as NVIDIA's driver does
 //
 // A stream runs one after the other what is launched on it; streams run beside each other. It is as strict as NVIDIA's:
 // a handle that is not one ends the program, an event that is asked during a capture breaks the capture, and what is
@@ -29,7 +30,7 @@ enum { OK = 0, INVALID = 1, NOT_INITIALIZED = 3, NOT_FOUND = 500, NOT_READY = 60
 
 struct context { int magic, device; };
 struct stream { int magic; struct context *context; double free_at; int capturing, broken; struct graph *graph; };
-struct event { int magic; struct context *context; double at; };
+struct event { int magic; struct context *context; double at; struct event *next; };
 struct function { int magic; char name[64]; };
 struct graph { int magic, n; struct function *all[256]; int events; };
 
@@ -37,10 +38,13 @@ enum { CONTEXT = 0x11, STREAM, EVENT, FUNCTION, GRAPH };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct { char name[64]; double ms, watts; } kernels[64];
-static int known, twice, nameless, eventless, captures;
+static int known, twice, nameless, eventless, again, captures;
 static char nvml[4096];
 static pid_t owner;
 static struct context primary = {CONTEXT, 0};
+static int retained; // how often the primary context is
+static struct event *events; // all
+
 static struct stream legacy = {STREAM, &primary, 0, 0, 0, NULL};
 static __thread struct stream own = {STREAM, &primary, 0, 0, 0, NULL};
 static __thread struct context *current;
@@ -81,6 +85,7 @@ static void read_conf(void) {
 		twice |= !strncmp(line, "twice", 5);
 		nameless |= !strncmp(line, "nameless", 8);
 		eventless |= !strncmp(line, "eventless", 9);
+		again |= !strncmp(line, "again", 5);
 	}
 	if (f)
 		fclose(f);
@@ -99,20 +104,50 @@ int cuDeviceGetCount(int *n) { return *n = 1, OK; }
 int cuDeviceGet(int *device, int index) { return *device = index, index ? 101 : OK; }
 int cuDeviceGetUuid_v2(uint8_t *uuid, int device) { return memset(uuid, 0x10 + device, 16), OK; }
 
+// fresh is memory for something; with again that of the last thing of its kind that was destroyed.
+static void *destroyed[8];
+static void *fresh(int kind, size_t bytes) {
+	void *old = again ? destroyed[kind & 7] : NULL;
+	destroyed[kind & 7] = NULL;
+	return old ? memset(old, 0, bytes) : calloc(1, bytes);
+}
+static void destroy(void *handle, int kind) {
+	is(handle, kind);
+	*(int *)handle = 0; // and its memory stays: a later use is seen
+	destroyed[kind & 7] = handle;
+}
+// end_events ends the events of a context: these handles are not given out again.
+static void end_events(struct context *c) {
+	for (struct event *e = events; e; e = e->next)
+		if (e->context == c)
+			e->magic = 0, e->context = NULL;
+}
+
 int cuCtxCreate_v2(struct context **c, unsigned flags, int device) {
 	(void)flags;
-	*c = calloc(1, sizeof **c);
+	*c = fresh(CONTEXT, sizeof **c);
 	(*c)->magic = CONTEXT, (*c)->device = device;
 	current = *c;
 	return OK;
 }
 int cuCtxDestroy_v2(struct context *c) {
-	is(c, CONTEXT);
-	c->magic = 0;
+	destroy(c, CONTEXT);
+	end_events(c);
 	current = current == c ? NULL : current;
 	return OK;
 }
-int cuDevicePrimaryCtxRetain(struct context **c, int device) { return (void)device, *c = &primary, OK; }
+int cuDevicePrimaryCtxRetain(struct context **c, int device) {
+	return (void)device, retained++, *c = &primary, OK;
+}
+int cuDevicePrimaryCtxReset_v2(int device) { return (void)device, end_events(&primary), OK; }
+int cuDevicePrimaryCtxRelease_v2(int device) {
+	if (retained && !--retained)
+		cuDevicePrimaryCtxReset_v2(device);
+	return OK;
+}
+int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) {
+	return (void)device, *flags = 0, *active = retained > 0, OK;
+}
 int cuCtxSetCurrent(struct context *c) { return current = c, OK; }
 int cuCtxGetCurrent(struct context **c) { return ready(), *c = current, OK; }
 int cuCtxGetDevice(int *device) { return ready(), *device = current ? current->device : -1, current ? OK : 201; }
@@ -129,13 +164,12 @@ static struct stream *stream_of(void *s, int per_thread) {
 int cuStreamCreate(struct stream **s, unsigned flags) {
 	(void)flags;
 	ready();
-	*s = calloc(1, sizeof **s);
+	*s = fresh(STREAM, sizeof **s);
 	(*s)->magic = STREAM, (*s)->context = current;
 	return OK;
 }
 int cuStreamDestroy_v2(struct stream *s) {
-	is(s, STREAM);
-	s->magic = 0; // and its memory stays: a later use is seen
+	destroy(s, STREAM);
 	return OK;
 }
 
@@ -256,8 +290,19 @@ int cuEventCreate(struct event **e, unsigned flags) {
 	ready();
 	if (eventless || !current)
 		return INVALID;
-	*e = calloc(1, sizeof **e);
-	(*e)->magic = EVENT, (*e)->context = current;
+	pthread_mutex_lock(&lock);
+	struct event *old = again ? destroyed[EVENT & 7] : NULL;
+	destroyed[EVENT & 7] = NULL;
+	if (!(*e = old)) {
+		*e = calloc(1, sizeof **e);
+		(*e)->next = events, events = *e;
+	}
+	(*e)->magic = EVENT, (*e)->context = current, (*e)->at = 0;
+	pthread_mutex_unlock(&lock);
+	return OK;
+}
+int cuEventDestroy_v2(struct event *e) {
+	destroy(e, EVENT);
 	return OK;
 }
 static int record(struct event *e, struct stream *s) {
@@ -329,7 +374,8 @@ int cuGetProcAddress(const char *, void **, int, uint64_t);
 int cuGetProcAddress_v2(const char *, void **, int, uint64_t, int *);
 static const struct { const char *name; void *function; } table[] = {
     ONE(cuInit), ONE(cuDeviceGetCount), ONE(cuDeviceGet), ONE(cuDeviceGetUuid_v2),
-    ONE(cuCtxCreate_v2), ONE(cuCtxDestroy_v2), ONE(cuDevicePrimaryCtxRetain), ONE(cuCtxSetCurrent),
+    ONE(cuCtxCreate_v2), ONE(cuCtxDestroy_v2), ONE(cuDevicePrimaryCtxRetain), ONE(cuDevicePrimaryCtxReset_v2),
+    ONE(cuDevicePrimaryCtxRelease_v2), ONE(cuDevicePrimaryCtxGetState), ONE(cuEventDestroy_v2), ONE(cuCtxSetCurrent),
     ONE(cuCtxGetCurrent), ONE(cuCtxGetDevice), ONE(cuCtxSynchronize), ONE(cuStreamCreate),
     ONE(cuStreamDestroy_v2), ONE(cuStreamSynchronize), ONE(cuStreamSynchronize_ptsz),
     ONE(cuStreamQuery), ONE(cuModuleGetFunction), ONE(cuFuncGetName), ONE(cuLaunchKernel),
