@@ -15,12 +15,12 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 if [ "${CI:-}" != true ]; then
-  exec go test -timeout 30m -p 2 -short "$@" ./...
+  exec go test -timeout 45m -p 2 -short "$@" ./...
 fi
 mkdir -p .cache
 timeout=60m
 for flag in "$@"; do
-  [ "$flag" != -short ] || timeout=30m
+  [ "$flag" != -short ] || timeout=45m
 done
 status=0
 go tool gotestsum --format pkgname --rerun-fails=1 --rerun-fails-max-failures=12 --jsonfile .cache/tests.json \

@@ -175,7 +175,16 @@ func (x *Instrumented) gather(c *launcher.Cmd, p *prepared, counters *beside.Rec
 			preloaded = value
 		}
 	}
-	c.Env = append(c.Env, g.LaunchEnv(p.kernels, preloaded, p.channel.Path())...)
+	env, err := g.LaunchEnv(p.kernels, preloaded, p.channel.Path())
+	if err != nil {
+		g.End()
+		flag := "--gpu-launches"
+		if x.NoCUPTI != "" {
+			flag = "--gpu-kernels"
+		}
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	c.Env = append(c.Env, env...)
 	return g, nil
 }
 

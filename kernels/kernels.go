@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -107,6 +108,8 @@ type Log struct {
 	// known bounds, and what was launched alike and in a row is one of Longest.
 	Guessed bool
 	NoCUPTI string // of the Gatherer
+	// Launches is set where the program was asked for launches and synchronisations in place of CUPTI's activities.
+	Launches bool
 }
 
 // Counting are performance counters that are sampled beside the program.
@@ -122,11 +125,12 @@ type Counting interface {
 type Gatherer struct {
 	NoCUPTI string // why it is without CUPTI, for the Log; "" where it is not, or nobody asked for it
 
-	folder  *scratch.Folder
-	socket  *net.UnixConn
-	reading sync.WaitGroup
-	mu      sync.Mutex
-	state   state
+	folder   *scratch.Folder
+	launches bool // LaunchEnv was asked for
+	socket   *net.UnixConn
+	reading  sync.WaitGroup
+	mu       sync.Mutex
+	state    state
 }
 
 // socketLength is the size of sun_path (unix(7)), the closing zero included.
@@ -165,13 +169,29 @@ func (g *Gatherer) Env(library, cupti, channel string) []string {
 }
 
 // LaunchEnv are those that it needs to tell what it launches, without CUPTI. library is cg's (launches.c), preloaded
-// what LD_PRELOAD names already.
-func (g *Gatherer) LaunchEnv(library, preloaded, channel string) []string {
+// what LD_PRELOAD names already. A space or a colon would end the library's name there (ld.so(8)): it gets another in
+// the Gatherer's folder.
+func (g *Gatherer) LaunchEnv(library, preloaded, channel string) ([]string, error) {
+	if strings.ContainsAny(library, separators) {
+		link := filepath.Join(g.folder.Path, "launches.so")
+		if strings.ContainsAny(link, separators) {
+			return nil, fmt.Errorf("LD_PRELOAD cannot name %s nor a link in %s, as both have a space or a colon: "+
+				"set TMPDIR to a folder without", library, filepath.Dir(g.folder.Path))
+		}
+		if err := os.Symlink(library, link); err != nil && !errors.Is(err, os.ErrExist) {
+			return nil, fmt.Errorf("kernels: %w", err)
+		}
+		library = link
+	}
+	g.launches = true
 	if preloaded != "" {
 		preloaded = ":" + preloaded
 	}
-	return append(g.env(library, channel), "LD_PRELOAD="+library+preloaded)
+	return append(g.env(library, channel), "LD_PRELOAD="+library+preloaded), nil
 }
+
+// separators are what is between the names in LD_PRELOAD.
+const separators = " :"
 
 func (g *Gatherer) env(library, channel string) []string {
 	return []string{"NVTX_INJECTION64_PATH=" + library, "CG_KERNELS_CHANNEL=" + channel,
@@ -209,7 +229,7 @@ func (g *Gatherer) End() *Log {
 	g.folder.Remove()
 	g.folder = nil
 	l := g.state.log()
-	l.NoCUPTI = g.NoCUPTI
+	l.NoCUPTI, l.Launches = g.NoCUPTI, g.launches
 	return l
 }
 

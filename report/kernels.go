@@ -334,7 +334,11 @@ func (r *Run) warnOfKernels(k *measure.Kernels) {
 		text = append(text, fmt.Sprintf("%d messages of the program were not those of cg's library", n))
 	}
 	if len(text) > 0 {
-		r.Warn("gpu-kernels-unknown", "--gpu-kernels: "+strings.Join(text, ". "))
+		flag := "--gpu-kernels"
+		if k.Log.Launches && k.Log.NoCUPTI == "" {
+			flag = "--gpu-launches"
+		}
+		r.Warn("gpu-kernels-unknown", flag+": "+strings.Join(text, ". "))
 	}
 }
 

@@ -31,6 +31,7 @@ type made struct {
 	positions // of the text
 	apart     bool
 	source    int
+	written   []part // that stand in the source
 }
 
 // cutMade takes what the runtime says off a text; nil where it says nothing.
@@ -56,8 +57,13 @@ func cutMade(source []byte) (text []byte, m *made, err error) {
 	if err != nil {
 		return nil, nil, errMappings
 	}
-	m.sourceMap, err = readMap(content)
-	return text, m, err
+	if m.sourceMap, err = readMap(content); err != nil {
+		return nil, nil, err
+	}
+	if m.places() {
+		m.written = m.partsOf(m.source)
+	}
+	return text, m, nil
 }
 
 // places reports whether sites stand where they are in what the text was made of.
@@ -68,16 +74,22 @@ func (m *made) isWritten(start, end int) bool {
 	if !m.places() {
 		return true
 	}
-	_, _, ok := m.original(m.source, m.at(start), m.at(end))
-	return ok
+	first, behind := m.partsIn(start, end)
+	return first < behind
+}
+
+// partsIn tells which of what was written makes a part of the text.
+func (m *made) partsIn(start, end int) (first, behind int) {
+	return between(len(m.written), func(i int) position { return m.written[i].at }, m.at(start), m.at(end))
 }
 
 // move has a site, from a byte to a byte of the text, stand where it was written.
 func (m *made) move(s *checkpoint.Site, start, end int) {
-	first, last, ok := m.original(m.source, m.at(start), m.at(end))
-	if !ok {
+	i, behind := m.partsIn(start, end)
+	if i >= behind {
 		return
 	}
+	first, last := m.written[i].segment, m.written[behind-1].segment
 	if s.Kind == checkpoint.Module {
 		s.EndLine = max(m.sourceLines(m.source), last.line+1)
 		return

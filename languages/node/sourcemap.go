@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -196,28 +197,28 @@ func (m *sourceMap) shift(text []byte, edits []edit.Edit) {
 	}
 }
 
-// original is where the first and the last parts between two places of the text stand in a source; false if none does.
-func (m *sourceMap) original(source int, from, to position) (first, last segment, ok bool) {
-	stands := func(line int, s segment) bool {
-		return s.source == source && (line > from.line || s.col >= from.col) && (line < to.line || s.col < to.col)
-	}
-	bottom := min(to.line, len(m.lines)-1)
-	for line := from.line; line <= bottom && !ok; line++ {
-		for _, s := range m.lines[line] {
-			if stands(line, s) {
-				first, ok = s, true
-				break
+// part is a segment of a map, with its line.
+type part struct {
+	at position
+	segment
+}
+
+// partsOf are the parts of the text that stand in a source, as they follow each other.
+func (m *sourceMap) partsOf(source int) (parts []part) {
+	for i, line := range m.lines {
+		for _, s := range line {
+			if s.source == source {
+				parts = append(parts, part{position{i, s.col}, s})
 			}
 		}
 	}
-	for line := bottom; ok && line >= from.line; line-- {
-		for _, s := range slices.Backward(m.lines[line]) {
-			if stands(line, s) {
-				return first, s, true
-			}
-		}
-	}
-	return first, last, false
+	return parts
+}
+
+// between tells which of n places, in order, lie between two: those from first up to behind.
+func between(n int, at func(i int) position, from, to position) (first, behind int) {
+	first = sort.Search(n, func(i int) bool { return at(i).compare(from) >= 0 })
+	return first, first + sort.Search(n-first, func(i int) bool { return at(first+i).compare(to) >= 0 })
 }
 
 // linesOf gives where the lines of a text begin and end, as JavaScript counts them.
@@ -249,15 +250,38 @@ func linesOf(text []byte) (lines [][2]int) {
 // position is a place of a text: a line and a column.
 type position struct{ line, col int }
 
+// compare is negative, 0 or positive where a place is in front of another one, the same, or behind it.
+func (p position) compare(other position) int {
+	return cmp.Or(cmp.Compare(p.line, other.line), cmp.Compare(p.col, other.col))
+}
+
 // positions finds places of a text.
 type positions struct {
-	text  []byte
 	lines [][2]int
-	ascii bool // a column is a byte
+	wide  []wide
+}
+
+// wide is a character of more bytes than units.
+type wide struct {
+	end  int // the byte behind it
+	more int // bytes than units that the text has up to there
 }
 
 func positionsOf(text []byte) positions {
-	return positions{text, linesOf(text), bytes.IndexFunc(text, func(r rune) bool { return r >= 0x80 }) < 0}
+	p, more := positions{lines: linesOf(text)}, 0
+	for at := 0; at < len(text); {
+		if text[at] < utf8.RuneSelf {
+			at++
+			continue
+		}
+		r, size := utf8.DecodeRune(text[at:])
+		at += size
+		if size > units(r) {
+			more += size - units(r)
+			p.wide = append(p.wide, wide{at, more})
+		}
+	}
+	return p
 }
 
 // at is the place of a byte.
@@ -266,11 +290,16 @@ func (p positions) at(b int) position {
 	if !found {
 		i--
 	}
-	start := p.lines[i][0]
-	if p.ascii {
-		return position{i, b - start}
+	return position{i, p.units(b) - p.units(p.lines[i][0])}
+}
+
+// units are UTF-16's of the text up to a byte.
+func (p positions) units(b int) int {
+	i, _ := slices.BinarySearchFunc(p.wide, b+1, func(w wide, b int) int { return cmp.Compare(w.end, b) })
+	if i == 0 {
+		return b
 	}
-	return position{i, columns(p.text[start:b])}
+	return b - p.wide[i-1].more
 }
 
 // columns are UTF-16's units of a text.

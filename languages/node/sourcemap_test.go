@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"cg/instrument/edit"
 	"cg/languages/languagetest"
@@ -113,6 +114,58 @@ func TestMapShifts(t *testing.T) {
 	}
 }
 
+// TestPlaces: places are the same as those that are counted from the beginning of their line.
+func TestPlaces(t *testing.T) {
+	text := []byte("é = '😀'; \xff\r\nx\u2028ß + \u2029\n\n'日本' + y")
+	p, lines := positionsOf(text), linesOf(text)
+	for b := range len(text) + 1 {
+		if b < len(text) && !utf8.RuneStart(text[b]) {
+			continue
+		}
+		line := len(lines) - 1
+		for lines[line][0] > b {
+			line--
+		}
+		if got, want := p.at(b), (position{line, columns(text[lines[line][0]:b])}); got != want {
+			t.Errorf("byte %d: %v, want %v", b, got, want)
+		}
+	}
+}
+
+// TestPartsBetween: the parts between two places are found in steps that do not grow with the length of a line.
+func TestPartsBetween(t *testing.T) {
+	const n = 100_000
+	m := &sourceMap{lines: make([][]segment, 2)}
+	for i := range n { // every other part of the second line was written
+		m.lines[1] = append(m.lines[1], segment{col: 10 * i, source: -i % 2, name: -1})
+	}
+	parts := m.partsOf(0)
+	for _, c := range []struct{ from, to position }{
+		{position{0, 0}, position{1, 0}},
+		{position{0, 0}, position{2, 0}},
+		{position{1, 0}, position{1, 1}},
+		{position{1, 1}, position{1, 20}},
+		{position{1, 1}, position{1, 21}},
+		{position{1, 10*n - 40}, position{1, 10*n - 20}},
+		{position{1, 10*n - 19}, position{1, 10 * n}},
+		{position{1, 500}, position{1, 10}},
+	} {
+		steps, want, last := 0, 0, -1
+		for i, p := range parts {
+			if p.at.compare(c.from) >= 0 && p.at.compare(c.to) < 0 {
+				want, last = want+1, i
+			}
+		}
+		first, behind := between(len(parts), func(i int) position { steps++; return parts[i].at }, c.from, c.to)
+		if max(behind-first, 0) != want || want > 0 && behind-1 != last {
+			t.Errorf("%v: parts %d to %d, want %d parts up to %d", c, first, behind, want, last+1)
+		}
+		if steps > 2*18 {
+			t.Errorf("%v: %d steps among %d parts", c, steps, len(parts))
+		}
+	}
+}
+
 // TestMadeSites: sites stand where they were written, and what nobody wrote has none.
 func TestMadeSites(t *testing.T) {
 	// const f = (x) => x, on the second line of the source, is on the second of the text, behind a helper.
@@ -192,6 +245,45 @@ func TestMadeTexts(t *testing.T) {
 			}
 			if !maps.Equal(calls, c.want) || len(got.Skipped) > 0 {
 				t.Errorf("%s %s: calls %v, want %v; skipped %v", majorOf(t, node), c.args, calls, c.want, got.Skipped)
+			}
+		}
+	}
+}
+
+// TestMapsOfPrograms: what a text has for a map, and what a program does to Node's objects, changes nothing that the
+// program does.
+func TestMapsOfPrograms(t *testing.T) {
+	const text = "function f() { return 1 }\nconsole.log(f())\n"
+	mapped := func(fields string) string {
+		return "//# sourceMappingURL=data:application/json;base64," +
+			base64.StdEncoding.EncodeToString([]byte(`{"version":3,"mappings":"AAAA",`+fields+`}`)) + "\n"
+	}
+	within := mapped(`"sources":["within.cjs"]`)
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{
+		"host.js":     text + mapped(`"sources":["file://otherhost/x/host.js","file://%zz","file:"]`),
+		"root.js":     text + mapped(`"sourceRoot":5,"sources":["root.js"]`),
+		"within.cjs":  "const s = `\n" + within + "// a line`\n" + text + "console.log(s)\n",
+		"replaced.js": "String.prototype.matchAll = () => { throw new Error('of the program') }\nrequire('./mapped')\n",
+		"mapped.js":   text + mapped(`"sources":["mapped.js"]`),
+	})
+	for _, node := range nodes(t) {
+		for _, c := range []struct {
+			args  string
+			calls int
+		}{
+			{"host.js", 1}, {"root.js", 1}, {"within.cjs", 1},
+			{"--enable-source-maps within.cjs", 0}, // Node takes it for the file's map
+			{"replaced.js", 0},
+		} {
+			args := strings.Fields(c.args)
+			got := measured(t, dir, node, args)
+			same(t, execute(t, dir, nil, append([]string{node}, args...)...), got)
+			if got.enters()["f"] != c.calls {
+				t.Errorf("%s %s: calls %v, want %d of f", majorOf(t, node), c.args, got.enters(), c.calls)
+			}
+			if c.calls == 0 && len(got.Skipped) != 1 {
+				t.Errorf("%s %s: skipped %v", majorOf(t, node), c.args, got.Skipped)
 			}
 		}
 	}

@@ -462,7 +462,7 @@ static int launch_kernel(int place, int way, const void *f, const unsigned *d, v
 KERNEL_WAYS(cuLaunchKernel)
 KERNEL_WAYS(cuLaunchCooperativeKernel)
 
-#include "waits.h"
+#include "waits.inc"
 
 /* ---- finding them ---- */
 

@@ -8,15 +8,25 @@ const { fileURLToPath } = require('node:url');
 const MARK = '\n//# cg made ';
 const INLINE = /^\/\/# sourceMappingURL=data:application\/json(?:;charset=[\w-]+)?;base64,([\w+/=]+)[ \t]*$/gm;
 
-/** Which of a map's sources is a file; -1 if none is. */
+/** Which of a map's sources is a file; -1 if none is. A map may hold anything. */
 function sourceOf(map, file) {
-  const { sources, sourceRoot } = map;
-  if (!Array.isArray(sources)) return -1;
+  const { sources } = map;
+  const root = map.sourceRoot ?? '';
+  if (!Array.isArray(sources) || typeof root !== 'string') return -1;
   return sources.findIndex((source) => {
     if (typeof source !== 'string') return false;
-    if (source.startsWith('file:')) return fileURLToPath(source) === file;
-    return path.resolve(path.dirname(file), sourceRoot || '', source) === file;
+    if (source.startsWith('file:')) return pathOf(source) === file;
+    return path.resolve(path.dirname(file), root, source) === file;
   });
+}
+
+/** The path of a URL; undefined for one that is no file's of this machine. */
+function pathOf(url) {
+  try {
+    return fileURLToPath(url);
+  } catch {
+    return undefined;
+  }
 }
 
 /** A map of JSON, as an object; undefined for what is none that cg can read. */
@@ -45,11 +55,24 @@ function apartFrom(answer) {
   return at < 0 ? undefined : { text: answer.slice(0, at), map: answer.slice(at + MARK.length) };
 }
 
-/** The last map in a text: where its comment begins and ends, the Base64 and the JSON; undefined without one. */
+// White space and comments. One that has a backtick may be the rest of a template, which may hold such a line, too.
+const REST = /\s+|\/\/[^`\n\r\u2028\u2029]*|\/\*[^`]*?\*\//y;
+
+/** Whether nothing follows a byte of a text but white space and comments. */
+function isOver(text, at) {
+  while (at < text.length) {
+    REST.lastIndex = at;
+    if (!REST.test(text)) return false;
+    at = REST.lastIndex;
+  }
+  return true;
+}
+
+/** The map that ends a text: where its Base64 begins, the length of that, and the JSON; undefined without one. */
 function inlineOf(text) {
   let found;
   for (const m of text.matchAll(INLINE)) found = m;
-  if (!found) return undefined;
+  if (!found || !isOver(text, found.index + found[0].length)) return undefined;
   const json = Buffer.from(found[1], 'base64').toString();
   return { start: found.index + found[0].indexOf(found[1]), length: found[1].length, json };
 }

@@ -46,8 +46,19 @@ function isWanted(run, source, file, entry) {
   return (isOwn(file) || run.foreign) && !source.startsWith(PACKAGE);
 }
 
-/** A source with checkpoints, or as it is. entry: it is the file that is run. */
+/** A source with checkpoints, or as it is. entry: it is the file that is run. No fault of cg's reaches the program. */
 function rewritten(run, source, file, entry) {
+  try {
+    return checkpointed(run, source, file, entry);
+  } catch (e) {
+    try {
+      ask(run, 'skip', ['', file, 'not instrumented: ' + e]);
+    } catch {} // no stack is left, at times
+    return source;
+  }
+}
+
+function checkpointed(run, source, file, entry) {
   if (!isWanted(run, source, file, entry)) return source;
   const inline = source.includes(INLINE_MAP) ? inlineOf(source) : undefined;
   const map = inline && mapOf(inline.json);

@@ -4,7 +4,7 @@
  *
  *     codegreen_request request = codegreen_annotate_request("GET /cart");
  *     cart();
- *     codegreen_end_request(request);
+ *     codegreen_end_request(&request);
  *
  * In C++ a request ends with its scope:
  *

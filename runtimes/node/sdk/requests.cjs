@@ -15,6 +15,25 @@ const LOOKS = 5, LOOK_MS = 100; // at a new connection that is full
 
 const connections = new Map(); // by the path of the socket
 
+/** A name as a text. One that cannot be made a text is '?'. */
+function nameOf(name) {
+  try {
+    return String(name);
+  } catch {
+    return '?';
+  }
+}
+
+/** The path of the socket that is named; '' without one. */
+function socketOf(options) {
+  try {
+    const { socket = process.env[REQUEST_SOCKET_VARIABLE] } = options ?? {};
+    return socket ? String(socket) : '';
+  } catch {
+    return '';
+  }
+}
+
 /** A time in so many parts of a second. */
 function seconds(time, parts, digits) {
   return `${Math.floor(time / parts)}.${String(time % parts).padStart(digits, '0')}`;
@@ -86,7 +105,7 @@ class Connection {
   /** The numbers of the connection and of the request; undefined where nobody heard of it. */
   begin(name) {
     const number = ++this.#number;
-    if (this.#connected() && this.#flush() && this.#write(line(number, name, now(), thread(), used()))) {
+    if (this.#connected() && this.#flush() && this.#write(line(number, nameOf(name), now(), thread(), used()))) {
       return [this.#serial, number];
     }
     this.dropped++;
@@ -207,9 +226,9 @@ function leave() {
   for (const c of connections.values()) c.leave();
 }
 
-function beginRequest(name, { socket = process.env[REQUEST_SOCKET_VARIABLE] } = {}) {
-  if (!socket) return new Request();
-  const path = String(socket);
+function beginRequest(name, options) {
+  const path = socketOf(options);
+  if (!path) return new Request();
   let to = connections.get(path);
   if (connections.size === 0) process.once('exit', leave);
   if (!to) connections.set(path, (to = new Connection(path)));
