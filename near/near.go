@@ -12,15 +12,20 @@ import (
 // longest is the length in runes of a word that is compared. A longer one is no mistyped name.
 const longest = 64
 
-// To is the name that is nearest to a word, the first of several, and "" where none is near. A
-// name is near that differs in upper and lower case and "_" for "-" only, or by one edit for
-// each three letters of the word, three at most. An edit inserts, removes or changes a letter,
-// or swaps two neighbours (optimal string alignment). Where none is, the only name that begins
-// with the word is meant, if the word has three letters or more.
+// To is the name that a word of three letters or more is the beginning of, if it is that of one
+// only. Else it is the name that is nearest to the word, the first of several, and "" where
+// none is near. A name is near that differs in upper and lower case and "_" for "-" only, or by
+// one edit for each three letters of the word, three at most. An edit inserts, removes or
+// changes a letter, or swaps two neighbours (optimal string alignment).
 func To(word string, names []string) string {
 	w := []rune(folded(word))
 	if len(w) < 2 || len(w) > longest {
 		return ""
+	}
+	if len(w) >= 3 {
+		if name := beginning(string(w), names); name != "" {
+			return name
+		}
 	}
 	best, least := "", min(3, max(1, len(w)/3))+1
 	for _, name := range names {
@@ -32,9 +37,6 @@ func To(word string, names []string) string {
 			best, least = name, d
 		}
 	}
-	if best == "" && len(w) >= 3 {
-		return beginning(string(w), names)
-	}
 	return best
 }
 
@@ -44,7 +46,7 @@ func beginning(word string, names []string) (found string) {
 		if !strings.HasPrefix(folded(name), word) {
 			continue
 		}
-		if found != "" {
+		if found != "" && found != name {
 			return ""
 		}
 		found = name

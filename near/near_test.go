@@ -6,7 +6,7 @@ import (
 )
 
 func TestTo(t *testing.T) {
-	names := []string{"measure", "merge", "run", "gate", "report", "go", "python", "java", "init-sensors", "CPU", "é-x", "completion", "compare"}
+	names := []string{"measure", "merge", "run", "gate", "report", "go", "python", "java", "init-sensors", "CPU", "é-x", "completion", "compare", "man", "monitor", "monitor"}
 	for _, test := range []struct{ word, want string }{
 		{"mesure", "measure"},
 		{"measrue", "measure"},
@@ -30,6 +30,8 @@ func TestTo(t *testing.T) {
 		{"init", "init-sensors"},
 		{"me", ""},
 		{"com", ""},
+		{"mon", "monitor"},
+		{"mna", "man"},
 		{strings.Repeat("m", 1000), ""},
 	} {
 		if got := To(test.word, names); got != test.want {
