@@ -57,7 +57,7 @@ func Serve(e *Exporter, address string) (*Server, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", handler(e, promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{
-		MaxRequestsInFlight: mostAtOnce, Timeout: answeredFor,
+		Timeout: answeredFor,
 	})))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "<!DOCTYPE html><title>cg monitor</title><a href=\"/metrics\">metrics</a>\n")

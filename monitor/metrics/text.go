@@ -92,21 +92,21 @@ func appendEscaped(text []byte, value string) []byte {
 	return text
 }
 
-// handler answers who asks for text that is not packed with Text, and all others with the registry. Nobody on this
-// machine gains by packing it.
+// handler answers who asks for text that is not packed with Text, and all others with the registry, mostAtOnce at a
+// time. Nobody on this machine gains by packing it.
 func handler(e *Exporter, others http.Handler) http.Handler {
 	places := make(chan struct{}, mostAtOnce)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		form := expfmt.Negotiate(r.Header)
-		if form.FormatType() != expfmt.TypeTextPlain || packs(r) || r.URL.RawQuery != "" {
-			others.ServeHTTP(w, r)
-			return
-		}
 		select {
 		case places <- struct{}{}:
 			defer func() { <-places }()
 		default:
 			http.Error(w, "too many ask at once, try again later", http.StatusServiceUnavailable)
+			return
+		}
+		form := expfmt.Negotiate(r.Header)
+		if form.FormatType() != expfmt.TypeTextPlain || packs(r) || r.URL.RawQuery != "" {
+			others.ServeHTTP(w, r)
 			return
 		}
 		text := e.Text()
