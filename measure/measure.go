@@ -208,14 +208,10 @@ func (c Config) command(r *recorder) launcher.Cmd {
 		cmd.ResultBlock = r.block
 	}
 	if c.Look != nil {
-		before := cmd.Prefork
-		cmd.Prefork = func() error {
-			if before != nil {
-				before()
-			}
+		cmd.Prefork = after(cmd.Prefork, func() error {
 			r.prepared = attach.Prepare(c.Look.Interval)
 			return nil
-		}
+		})
 	}
 	if c.Account == nil {
 		return cmd
@@ -224,11 +220,7 @@ func (c Config) command(r *recorder) launcher.Cmd {
 	if grouped == nil {
 		cmd.Group = group
 	}
-	before := cmd.Prefork
-	cmd.Prefork = func() error {
-		if before != nil {
-			before()
-		}
+	cmd.Prefork = after(cmd.Prefork, func() error {
 		inherited := c.Account.Inherit()
 		grain := account.Tick // of everyone else's processor time, whatever tells the program's
 		if grouped != nil && inherited != nil {
@@ -237,8 +229,18 @@ func (c Config) command(r *recorder) launcher.Cmd {
 		// Where it fails, sessions know no share of the program.
 		r.sampler.Divide(sampler.Division{Domains: r.outcome.Domains, Processors: processor.Online(), Grain: grain})
 		return inherited
-	}
+	})
 	return cmd
+}
+
+// after is then, behind what was to be done before a program is forked, if anything was. None of these ends a run.
+func after(before, then func() error) func() error {
+	return func() error {
+		if before != nil {
+			before()
+		}
+		return then()
+	}
 }
 
 // followUntilEnd records while the program runs, at most for GracePeriod once cg was
