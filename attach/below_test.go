@@ -112,7 +112,7 @@ func TestBelowPython(t *testing.T) {
 	gcc := exec.CommandContext(ctx, "gcc", "-O2", "-shared", "-fPIC", "-I"+paths[1], "-o", filepath.Join(dir, "below.so"),
 		"testdata/below.c")
 	if out, err := gcc.CombinedOutput(); err != nil {
-		if _, missing := os.Stat(filepath.Join(paths[1], "Python.h")); missing != nil {
+		if _, missing := os.Stat(filepath.Join(paths[1], "Python.h")); missing != nil && os.Getenv("CI") != "true" {
 			t.Skip("Python has no headers here")
 		}
 		t.Fatalf("%v: %s", err, out)
