@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 
 	"cg/nemb/simulate"
 	"cg/nemb/validate"
@@ -27,7 +29,7 @@ percent of the true energy. --sampler and --live test this machine.
 --program measures whole programs in Python, Java, Go, C and JavaScript whose
 functions draw known power, and prints for each the errors in percent of the true
 energy, the median half width of the intervals, how many values are not
-resolvable, and how many intervals have the truth. A row that holds clearly less
+resolvable or have no interval, and how many intervals have the truth. A row that holds clearly less
 than 93 % says "too few". A row takes --runs times 3 to 10 seconds.
 
 Exit status: 0; 1 when a bound that cg promises is not kept, a live second is
@@ -48,6 +50,22 @@ wrong by more than 1 %, or a program cannot be run.`,
 		},
 		Action: runValidate,
 	}
+}
+
+// measureLive measures three seconds in real time. A signal ends it, since what it has mounted has to go first.
+func measureLive(c *cli.Context, dir string) ([]float64, error) {
+	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	defer release()
+	live, err := validate.Live(ctx, dir, 3)
+	switch {
+	case ctx.Err() != nil:
+		return nil, fail(128+int(interrupted(ctx)), "--live: interrupted")
+	case errors.Is(err, simulate.ErrNoFUSE):
+		return nil, fail(statusFailure, "--live: %w; run it as root where /dev/fuse is", err)
+	case err != nil:
+		return nil, fail(statusFailure, "--live: %w", err)
+	}
+	return live, nil
 }
 
 // validation is what cg validate --json prints.
@@ -82,6 +100,11 @@ func runValidate(c *cli.Context) error {
 		return fail(statusUsage, "%q: cg validate takes no arguments", c.Args().First())
 	}
 	if c.Bool("program") {
+		for _, flag := range []string{"tries", "live", "sampler"} {
+			if c.IsSet(flag) {
+				return fail(statusUsage, "--%s is of spans, and --program measures none: leave it out", flag)
+			}
+		}
 		return validatePrograms(c)
 	}
 	if c.IsSet("row") || c.IsSet("runs") {
@@ -98,10 +121,8 @@ func runValidate(c *cli.Context) error {
 	dir := folder.Path
 	var live []float64
 	if c.Bool("live") {
-		if live, err = validate.Live(dir, 3); errors.Is(err, simulate.ErrNoFUSE) {
-			return fail(statusFailure, "--live: %w; run it as root where /dev/fuse is", err)
-		} else if err != nil {
-			return fail(statusFailure, "--live: %w", err)
+		if live, err = measureLive(c, dir); err != nil {
+			return err
 		}
 	}
 	var timings []validate.Timing

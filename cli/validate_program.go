@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,9 +9,11 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 
 	"cg/laboratory"
 	"cg/nemb/simulate"
@@ -31,7 +34,7 @@ type laboratoryRow struct {
 	Median     *float64 `json:"median_error_percent"`
 	Worst      float64  `json:"worst_error_percent"`
 	HalfWidth  *float64 `json:"median_half_width_percent"`
-	Kept       bool     `json:"kept"`
+	Kept       *bool    `json:"kept"`
 	Left       string   `json:"left_out,omitempty"` // why it was not run
 }
 
@@ -41,13 +44,17 @@ func validatePrograms(c *cli.Context) error {
 		return fail(statusUsage, "--runs: %d: use 1 or more", c.Int("runs"))
 	}
 	var cases []laboratory.Case
+	var names []string
 	for _, of := range laboratory.Cases() {
-		if strings.Contains(of.Language+": "+of.Name, c.String("row")) {
+		name := of.Language + ": " + of.Name
+		names = append(names, name)
+		if strings.Contains(name, c.String("row")) {
 			cases = append(cases, of)
 		}
 	}
 	if len(cases) == 0 {
-		return fail(statusUsage, "--row: no row has %q in its name: cg validate --program lists them", c.String("row"))
+		return fail(statusUsage, "--row: no row has %q in its name; there are %s", c.String("row"),
+			strings.Join(names, "; "))
 	}
 	folder, err := runDir()
 	if err != nil {
@@ -58,48 +65,60 @@ func validatePrograms(c *cli.Context) error {
 	if err != nil {
 		return fail(statusFailure, "--program: %w", err)
 	}
-	lab := &laboratory.Lab{Cg: cg, Dir: folder.Path}
-	var rows []laboratoryRow
-	if !c.Bool("json") {
-		err := put("| program | language | samples | values | mean error | median error " +
-			"| worst | half interval | not told | intervals that hold |\n|---|---|---|---|---|---|---|---|---|---|\n")
-		if err != nil {
-			return fail(statusFailure, "standard output: %w", err)
-		}
+	// What is mounted and started has to go before cg does.
+	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	defer release()
+	rows, err := runRows(ctx, c, &laboratory.Lab{Cg: cg, Dir: folder.Path}, cases)
+	if ctx.Err() != nil {
+		err = fail(128+int(interrupted(ctx)), "--program: interrupted: the rows that were over are told")
 	}
-	for _, of := range cases {
-		row, err := runRow(c, lab, of)
-		if errors.Is(err, simulate.ErrNoFUSE) {
-			return fail(statusFailure, "--program: %w; run it as root where /dev/fuse is", err)
-		} else if err != nil {
-			return fail(statusFailure, "--program: %s, %s: %w", of.Language, of.Name, err)
-		}
-		rows = append(rows, row)
-		if !c.Bool("json") {
-			if err := row.print(os.Stdout); err != nil {
-				return fail(statusFailure, "standard output: %w", err)
-			}
-		}
-	}
-	if c.Bool("json") {
+	if c.Bool("json") { // also what there was before an error
 		e := json.NewEncoder(os.Stdout)
 		e.SetIndent("", "  ")
 		if err := e.Encode(map[string]any{"programs": rows}); err != nil {
 			return fail(statusFailure, "standard output: %w", err)
 		}
 	}
-	return nil
+	return err
 }
 
-func runRow(c *cli.Context, lab *laboratory.Lab, of laboratory.Case) (laboratoryRow, error) {
+// runRows runs the cases, and gives their rows. Without --json it prints each as soon as it is there.
+func runRows(ctx context.Context, c *cli.Context, lab *laboratory.Lab,
+	cases []laboratory.Case) (rows []laboratoryRow, err error) {
+	rows = []laboratoryRow{}
+	if !c.Bool("json") {
+		err := put("| program | language | samples | values | mean error | median error " +
+			"| worst | half interval | not told | intervals that hold |\n|---|---|---|---|---|---|---|---|---|---|\n")
+		if err != nil {
+			return nil, fail(statusFailure, "standard output: %w", err)
+		}
+	}
+	for _, of := range cases {
+		row, err := runRow(ctx, lab, of, c.Int("runs"))
+		if errors.Is(err, simulate.ErrNoFUSE) {
+			return rows, fail(statusFailure, "--program: %w; run it as root where /dev/fuse is", err)
+		} else if err != nil {
+			return rows, fail(statusFailure, "--program: %s, %s: %w", of.Language, of.Name, err)
+		}
+		rows = append(rows, row)
+		if !c.Bool("json") {
+			if err := row.print(os.Stdout); err != nil {
+				return rows, fail(statusFailure, "standard output: %w", err)
+			}
+		}
+	}
+	return rows, nil
+}
+
+func runRow(ctx context.Context, lab *laboratory.Lab, of laboratory.Case, runs int) (laboratoryRow, error) {
 	row := laboratoryRow{Program: of.Name, Language: of.Language, IntervalMs: ms(of.Every)}
 	if _, err := exec.LookPath(of.Needs()); err != nil {
 		row.Left = of.Needs() + " is not installed"
 		return row, nil
 	}
 	r := laboratory.Row{Case: of}
-	for seed := range c.Int("runs") {
-		values, err := lab.Run(c.Context, of, uint64(seed+1))
+	for seed := range runs {
+		values, err := lab.Run(ctx, of, uint64(seed+1))
 		if err != nil {
 			return row, err
 		}
@@ -114,7 +133,8 @@ func runRow(c *cli.Context, lab *laboratory.Lab, of laboratory.Case) (laboratory
 	}
 	row.Runs, row.Values, row.Held, row.Untold, row.Unresolved = r.Runs, r.Values, r.Held, r.Untold, r.Unresolved
 	row.Bias, row.Median, row.Worst, row.HalfWidth = 100*r.Bias, percent(r.Median), 100*r.Worst, percent(r.HalfWidth)
-	row.Kept = r.IsKept()
+	kept := r.IsKept()
+	row.Kept = &kept
 	return row, nil
 }
 
@@ -131,7 +151,7 @@ func (r laboratoryRow) print(w io.Writer) error {
 		return fmt.Sprintf("%.1f", *v)
 	}
 	says := ""
-	if !r.Kept {
+	if !*r.Kept {
 		says = ", too few"
 	}
 	_, err := shown.Fprintf(w, "| %s | %s | %g ms | %d | %+.1f | %s | %.1f | %s | %d | %.1f %%%s |\n", r.Program,

@@ -3,7 +3,10 @@ package e2e
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -51,5 +54,51 @@ func TestLaboratory(t *testing.T) {
 				t.Errorf("%d of %d intervals hold", held, len(values))
 			}
 		})
+	}
+}
+
+// A signal ends cg validate once what it has mounted and written is gone; rows that were over are told.
+func TestValidateIsInterrupted(t *testing.T) {
+	for _, c := range []struct {
+		signal syscall.Signal
+		args   []string
+		stdout string
+	}{
+		{syscall.SIGTERM, []string{"--live"}, ""},
+		{syscall.SIGINT, []string{"--program", "--runs", "9", "--row", "c: five, 5 ms", "--json"}, "{\n  \"programs\": []\n}\n"},
+	} {
+		dir := t.TempDir()
+		tree, err := simulate.Mount(t.TempDir(), simulate.Machine{})
+		if errors.Is(err, simulate.ErrNoFUSE) && os.Getenv("CI") != "true" {
+			t.Skip(err)
+		} else if err != nil {
+			t.Fatal(err)
+		} else if err := tree.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var out, said strings.Builder
+		cmd := exec.Command(filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"), append([]string{"validate"}, c.args...)...)
+		cmd.Env = append(os.Environ(), "TMPDIR="+dir)
+		cmd.Stdout, cmd.Stderr = &out, &said
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		mounted := func() bool {
+			b, err := os.ReadFile("/proc/self/mounts")
+			return err == nil && strings.Contains(string(b), dir)
+		}
+		for deadline := time.Now().Add(time.Minute); !mounted() && time.Now().Before(deadline); {
+			time.Sleep(5 * time.Millisecond)
+		}
+		if !mounted() {
+			t.Errorf("%v: nothing is mounted", c.args)
+		}
+		cmd.Process.Signal(c.signal)
+		cmd.Wait()
+		left, err := os.ReadDir(dir)
+		if status := cmd.ProcessState.ExitCode(); status != 128+int(c.signal) || out.String() != c.stdout ||
+			!strings.Contains(said.String(), "interrupted") || mounted() || len(left) > 0 || err != nil {
+			t.Errorf("%v: status %d, mounted: %v, left: %v, %v\n%s%s", c.args, status, mounted(), left, err, &out, &said)
+		}
 	}
 }

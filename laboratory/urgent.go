@@ -21,20 +21,25 @@ func setPolicy(tid int, urgent bool) error {
 }
 
 // setUrgent makes all threads of this process real-time threads where that is permitted, and those that they start:
-// the counters of a machine answer at once, however busy the machine is. The returned function undoes it.
+// the counters of a machine answer at once, however busy the machine is. The returned function gives all threads the
+// policy and nice value that the calling one had.
 func setUrgent() (undo func()) {
-	set := func(urgent bool) {
+	before, err := unix.SchedGetAttr(0, 0)
+	if err != nil {
+		return func() {}
+	}
+	set := func(do func(tid int)) {
 		for range 2 { // a thread that one starts that was not yet set is there in the second round
 			tasks, _ := os.ReadDir("/proc/self/task")
 			for _, t := range tasks {
 				if tid, err := strconv.Atoi(t.Name()); err == nil {
-					_ = setPolicy(tid, urgent)
+					do(tid)
 				}
 			}
 		}
 	}
-	set(true)
-	return func() { set(false) }
+	set(func(tid int) { _ = setPolicy(tid, true) })
+	return func() { set(func(tid int) { _ = unix.SchedSetAttr(tid, before, 0) }) }
 }
 
 // startOrdinary starts a command that is no real-time process. Where stat is not "", the command sees that file in

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -167,8 +168,9 @@ func timing(mechanism string, interval time.Duration, times []checkpoint.Instant
 
 // Live measures seconds of a simulated package of known power, in real time
 // and below dir, an empty folder, and gives the error of each in percent. It
-// takes root and /dev/fuse: simulate.ErrNoFUSE.
-func Live(dir string, seconds int) (errs []float64, err error) {
+// takes root and /dev/fuse: simulate.ErrNoFUSE. Where ctx ends before, its error is returned,
+// and nothing is left mounted.
+func Live(ctx context.Context, dir string, seconds int) (errs []float64, err error) {
 	const watts = 40
 	tree, err := simulate.Mount(dir, simulate.Machine{Zones: []simulate.Zone{{Dir: "intel-rapl:0", Name: "package-0",
 		Counter: simulate.Counter{
@@ -190,8 +192,14 @@ func Live(dir string, seconds int) (errs []float64, err error) {
 	}
 	begin := checkpoint.Monotime()
 	const margin = 50 * time.Millisecond
-	time.Sleep(time.Duration(seconds)*time.Second + 2*margin)
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Duration(seconds)*time.Second + 2*margin):
+	}
 	series := nemb.Series{Domains: s.Domains(), Samples: s.Stop()}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if f := s.Faults()[0]; f.Any() {
 		return nil, fmt.Errorf("validate: the counter of a healthy machine: %+v", f)
 	}

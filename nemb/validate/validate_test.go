@@ -40,7 +40,7 @@ func TestAccuracy(t *testing.T) {
 
 // In real time a second is right within 1 %, over a wrap of the counter.
 func TestLive(t *testing.T) {
-	errs, err := Live(t.TempDir(), 2)
+	errs, err := Live(t.Context(), t.TempDir(), 2)
 	if errors.Is(err, simulate.ErrNoFUSE) && os.Getenv("CI") != "true" {
 		t.Skip(err)
 	}
