@@ -466,9 +466,11 @@ func codegreenLeave() {
 	case _Grunnable, _Gpreempted:
 		gp.codegreenTurn = codegreenTurn(s)
 	}
+	// A chunk is taken before the clock is read: none of its words is before its beginning.
+	room := codegreenWords && s.unwritten == 0 && (s.end-s.next >= 8 || codegreenTake(h, s))
 	tick := codegreenNow(h, s)
 	codegreenLeft(s, tick)
-	if codegreenWords && s.unwritten == 0 && (s.end-s.next >= 8 || codegreenTake(h, s)) {
+	if room {
 		codegreenStore(s, tick<<24|codegreenStrand)
 	}
 }

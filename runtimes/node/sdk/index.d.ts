@@ -119,8 +119,9 @@ export interface Request {
 
 /**
  * Calls f as a request, which ends when f returns or throws, or when its Promise is settled; gives what f gives. What
- * has a method then and is no Promise of the language ends it at once: give an async function that awaits it. name is the route, not the single request. cg monitor --socket and cg measure then tell what requests take. Nobody waits
- * for cg, and nothing is thrown but for f that is no function (TypeError). A name that cannot be made a text is '?'.
+ * has a method then and is no Promise of the language ends it at once: give an async function that awaits it. name is
+ * the route, not the single request. cg monitor --socket and cg measure then tell what requests take. Nobody waits for
+ * cg, and nothing is thrown but for f that is no function (TypeError). A name that cannot be made a text is '?'.
  */
 export function annotateRequest<T>(name: string, f: () => T, options?: AnnotateOptions): T;
 /** A request begins; the caller ends it. */
