@@ -5,6 +5,8 @@ import (
 	"math"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/processor"
@@ -36,6 +38,10 @@ const BusyLimit = 0.05
 // below what was measured.
 func (b *Baseline) Idle() bool { return b.Busy < BusyLimit }
 
+// slowest is how many samples a baseline has at least. More would tell no more of its mean, and what cg draws to take
+// them would be taken for idle power, and be set aside in the run once as idle power and once as cg's.
+const slowest = 100
+
 // How many blocks a baseline is cut into at most, for the interval of its
 // mean, and how many periods of its counter each is long at least.
 const (
@@ -43,8 +49,8 @@ const (
 	baselinePeriods = 10
 )
 
-// MeasureIdle measures the machine for so long, with a sampler as a run has it. It is
-// nil where no sensor measures: a model has an idle power of its own.
+// MeasureIdle measures the machine for so long, with a sampler as a run has it, but no more often than slowest says. It
+// is nil where no sensor measures: a model has an idle power of its own.
 func MeasureIdle(ctx context.Context, sensors []nemb.Sensor, interval, span time.Duration) (*Baseline, error) {
 	measured := false
 	for _, s := range sensors {
@@ -57,7 +63,8 @@ func MeasureIdle(ctx context.Context, sensors []nemb.Sensor, interval, span time
 	}
 	account := account.New()
 	defer account.Close()
-	sampler, err := sampler.Start(sensors, sampler.Config{Interval: interval, Clock: clock(nil), Program: account})
+	sampler, err := sampler.Start(sensors,
+		sampler.Config{Interval: max(interval, span/slowest), Clock: clock(nil), Program: account})
 	if err != nil {
 		return nil, err
 	}
@@ -107,8 +114,7 @@ func baselineOf(series nemb.Series, cpus int) *Baseline {
 	if b.Span <= 0 {
 		return b
 	}
-	used := last.Usage.Own - first.Usage.Own + last.Usage.Other - first.Usage.Other +
-		last.Usage.Program - first.Usage.Program
+	used := usedBetween(first, last)
 	b.Busy = max(0, used.Seconds()/(b.Span.Seconds()*float64(max(1, cpus))))
 	for d, domain := range series.Domains {
 		if !counts(domain) {
@@ -117,11 +123,12 @@ func baselineOf(series nemb.Series, cpus int) *Baseline {
 		p := IdlePower{ID: domain.ID, InTotal: domain.InTotal,
 			Power: (last.Energy[d] - first.Energy[d]).Joules() / b.Span.Seconds()}
 		least := max(b.Span/baselineBlocks, baselinePeriods*domain.Period)
-		var powers []float64
+		var powers, busy []float64
 		from := first
 		for _, s := range whole[1:] {
 			if long := time.Duration(s.Time - from.Time); long >= least {
 				powers = append(powers, (s.Energy[d]-from.Energy[d]).Joules()/long.Seconds())
+				busy = append(busy, usedBetween(from, s).Seconds()/long.Seconds())
 				from = s
 			}
 		}
@@ -132,10 +139,36 @@ func baselineOf(series nemb.Series, cpus int) *Baseline {
 		p.Lo, p.Hi = domain.Lo*min(max(0, lo), p.Power), domain.Hi*max(hi, p.Power)
 		if !b.Idle() || math.IsNaN(p.Lo) {
 			p.Lo = 0
+			p.Power = min(p.Power, withoutUse(powers, busy, p.Power))
 		}
 		b.Domains = append(b.Domains, p)
 	}
 	return b
+}
+
+// usedBetween is the processor time that anybody used between two samples.
+func usedBetween(from, to nemb.Sample) time.Duration {
+	return to.Usage.Own - from.Usage.Own + to.Usage.Other - from.Usage.Other + to.Usage.Program - from.Usage.Program
+}
+
+// withoutUse is the power at which nobody uses a processor: where a straight line through the powers of blocks, by the
+// processors in use, is clearly (two standard errors) below the mean there. Else it is the mean.
+func withoutUse(powers, busy []float64, mean float64) float64 {
+	n := float64(len(powers))
+	if n < 4 {
+		return mean
+	}
+	at, slope := stat.LinearRegression(busy, powers, nil, false)
+	middle, spread := stat.MeanVariance(busy, nil)
+	left := 0.0
+	for i, p := range powers {
+		left += (p - at - slope*busy[i]) * (p - at - slope*busy[i])
+	}
+	off := math.Sqrt(left / (n - 2) * (1/n + middle*middle/(spread*(n-1))))
+	if !(at >= 0 && at+2*off < mean) { // also where nothing varies
+		return mean
+	}
+	return at
 }
 
 // Set puts the idle powers into the domains that they are of.

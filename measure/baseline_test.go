@@ -36,6 +36,19 @@ func still(power func(i int) float64, busy time.Duration) nemb.Series {
 	return s
 }
 
+// A neighbour uses a processor for a half of each second, and draws 16 W then: without it the machine draws 8 W.
+func TestBaselineBesideANeighbour(t *testing.T) {
+	s := still(func(i int) float64 { return 8 + 16*float64((i-1)/50&1) }, 0)
+	for i := range s.Samples {
+		s.Samples[i].Usage.Other = time.Duration(i/100*50+max(0, i%100-50)) * 10 * time.Millisecond
+	}
+	b := baselineOf(s, 2)
+	p := b.Domains[0]
+	if b.Idle() || math.Abs(p.Power-8) > 0.5 || p.Lo != 0 || p.Hi < 16 {
+		t.Errorf("%+v", b)
+	}
+}
+
 func TestBaseline(t *testing.T) {
 	near := func(a, b float64) bool { return math.Abs(a-b) < 1e-3 }
 	b := baselineOf(still(func(int) float64 { return 8 }, 0), 2)

@@ -170,6 +170,8 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 		a.data.Add(regression.Window{
 			Wall: w.Wall, Until: nanos(s.Time - a.windows.First().Time),
 			Machine: w.Machine, Spent: w.Spent, Moved: w.Moved, Times: a.columns,
+			Beside: regression.Beside{Time: w.Beside.CPU, Ticks: w.Beside.Others,
+				Machine: w.Beside.Machine, Spent: w.Beside.Spent},
 		})
 	}
 	for _, c := range w.Claimed {

@@ -180,10 +180,15 @@ func (o *outcome) bound(c *Cost, halfWidth []map[checkpoint.SiteID]float64, most
 		off := o.windows.Off(d)
 		s := o.selfBounds(d, c.Site, c.Domains[d]).Widened(off)
 		own, all := o.windows.Divided(c.Site, d)
+		if o.estimate(d, o.contexts.function(c.Site)) == nil {
+			alone, _ := o.windows.Bounds(c.Site, d)
+			c.besideDoubt += max(0, s.Hi-max(0, s.Lo)-(alone.Hi-alone.Lo)-2*off)
+		}
 		self.Lo, self.Hi = self.Lo+max(0, s.Lo-own.Lo), self.Hi+max(0, s.Hi+own.Hi)
-		_, i := o.windows.Bounds(c.Site, d)
+		_, i := o.hardBounds(d, c.Site)
 		if halfWidth[d] != nil {
 			known := o.windows.Part(d, float64(c.InclusiveDomains[d]), halfWidth[d][c.Site], o.inclusiveMachine[c.Site])
+			known = o.doubted(d, known, o.inclusiveBeside[d][c.Site])
 			i = windows.Bounds{Lo: max(i.Lo, known.Lo), Hi: min(i.Hi, known.Hi)}
 		}
 		i = i.Widened(off)

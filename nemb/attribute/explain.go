@@ -29,6 +29,10 @@ type explanation struct {
 	// machine is the machine time of each site (windows.PathMachine), of its calls with what
 	// they called, and of the functions that a fit does not tell from it.
 	machine, inclusiveMachine map[checkpoint.SiteID]float64
+	// most is what that which ran beside the program may have drawn, in watts of processor time, per domain.
+	most []float64
+	// beside is what ran beside each site, and beside its calls with what they called, per domain.
+	beside, inclusiveBeside []map[checkpoint.SiteID]windows.Beside
 }
 
 // estimate is what domain d's fit shows of a function, or of what is none, nil where it
@@ -54,8 +58,10 @@ func (a *Attributor) explain() *explanation {
 	a.blur()
 	x := &explanation{
 		windows: a.windows, tree: a.stacks.Tree, contexts: a.contexts, fits: a.data.Fits(watts, a.runs()),
+		most:  make([]float64, n),
 		nodes: make([][]float64, n), background: make([][]float64, n), scale: make([]float64, n), main: -1, idle: idle,
 	}
+	x.doubtBeside()
 	x.machineTimes()
 	most := nemb.Energy(0)
 	for d := range a.windows.Domains {
@@ -224,23 +230,25 @@ func (x *explanation) partTimes(d int) map[regression.Column]float64 {
 
 // selfBounds is the interval of a site's energy e in a domain.
 func (x *explanation) selfBounds(d int, site checkpoint.SiteID, e nemb.Energy) windows.Bounds {
-	hard, _ := x.windows.Bounds(site, d)
+	hard, _ := x.hardBounds(d, site)
 	r := x.estimate(d, x.contexts.function(site))
 	if r == nil {
 		return hard
 	}
 	halfWidth := r.HalfWidth * x.scale[d]
+	beside := x.beside[d][site]
 	if r.Reason == Collinear {
 		machine := x.machine[site]
 		for _, other := range r.Group {
 			if k := x.contexts.site(other); k != site {
 				machine += x.machine[k]
+				beside.Add(x.beside[d][k])
 			}
 		}
-		known := x.windows.Part(d, r.Shared*x.scale[d], halfWidth, machine)
+		known := x.doubted(d, x.windows.Part(d, r.Shared*x.scale[d], halfWidth, machine), beside)
 		return windows.Bounds{Lo: hard.Lo, Hi: min(hard.Hi, known.Hi)}
 	}
-	known := x.windows.Part(d, float64(e), halfWidth, x.machine[site])
+	known := x.doubted(d, x.windows.Part(d, float64(e), halfWidth, x.machine[site]), beside)
 	return windows.Bounds{Lo: max(hard.Lo, known.Lo), Hi: min(hard.Hi, known.Hi)}
 }
 
@@ -278,7 +286,7 @@ func (x *explanation) verdict(c *Cost) {
 	if r != nil && r.Reason == Resolved || x.windows.Domains[x.main].Domain.Method != nemb.Measured {
 		return // however well it is known what is the program's
 	}
-	if float64(c.Self.Hi-c.Self.Lo) <= 2*regression.Unsure*float64(c.Self.Energy) {
+	if float64(c.Self.Hi-c.Self.Lo)-c.besideDoubt <= 2*regression.Unsure*float64(c.Self.Energy) {
 		return
 	}
 	c.Reason = TooLittle

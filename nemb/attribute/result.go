@@ -62,8 +62,9 @@ type Cost struct {
 	// Times is how long single calls took.
 	Times Times
 	// Method is how Self was found. Reason is set when the half-width of its interval
-	// exceeds half its value. Group lists the sites whose power the data cannot
-	// separate from this one's, 0 for what is no site.
+	// exceeds half its value, without what others may have drawn beside the program. Group
+	// lists the sites whose power the data cannot separate from this one's, 0 for what is
+	// no site.
 	Method  string
 	Reason  Reason
 	Group   []checkpoint.SiteID
@@ -86,6 +87,10 @@ type Cost struct {
 
 	// The variances, in microjoules^2, of its energies as far as looks are a sample.
 	looksDoubt, looksUnderDoubt float64
+
+	// besideDoubt is how much wider the interval of Self is for what others may have drawn, where the data do not
+	// show its energy, in microjoules.
+	besideDoubt float64
 
 	doubt, inclusiveDoubt     float64 // variances of its time in ticks^2, see countedDoubt
 	warming, inclusiveWarming float64 // ticks, see warmingDoubt

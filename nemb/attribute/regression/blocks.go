@@ -3,6 +3,7 @@ package regression
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 )
 
@@ -21,6 +22,10 @@ type block struct {
 	times   []Entry // by rising column
 	edge    []Entry // those of its last window
 	last    float64 // ns, the length of its last window
+	// What ran beside the program has the column Neighbours in times and edge. rest and restMachine
+	// are what energy and machine are of the program.
+	rest        []float64
+	restMachine float64
 }
 
 // Entry is the processor time of a column in a window, in nanoseconds.
@@ -39,13 +44,15 @@ const (
 	Outside Column = 0 // the program outside its functions
 	Runtime Column = 1 // cg's runtime in the program, checkpoints above all
 	First   Column = 2
+	// Neighbours is what runs beside the program. It is a column only where the data show its power (neighbours.go).
+	Neighbours Column = math.MinInt32
 )
 
 // Background is the column of class i of background threads.
 func Background(i int) Column { return Column(-1 - i) }
 
 // IsBackground reports whether a column is of background threads.
-func (c Column) IsBackground() bool { return c < 0 }
+func (c Column) IsBackground() bool { return c < 0 && c != Neighbours }
 
 // Contexts tells of which context of a function another is a part: that of the function
 // called by a is one of the function, and that of the function called by a, which b
@@ -87,6 +94,8 @@ type collector struct {
 	moved  int // windows of the open block in which the counter moved
 	sums   map[Column]float64
 	energy []float64 // per domain, of the window being closed
+	others float64   // ns, of what ran beside the program in it
+	ticks  float64   // ns, of all windows, of what is told in ticks
 
 	contexts map[Column]float64 // ns, of the columns that are contexts and kept apart
 	folded   map[Column]bool    // contexts whose times go to those around them
@@ -97,14 +106,15 @@ type collector struct {
 func newCollector(period float64, domain int, of Contexts) *collector {
 	return &collector{
 		of: of, period: period, per: 1, domains: []int{domain}, sums: map[Column]float64{},
-		open: block{energy: []float64{0}}, contexts: map[Column]float64{}, folded: map[Column]bool{},
+		open: block{energy: []float64{0}, rest: []float64{0}}, contexts: map[Column]float64{},
+		folded: map[Column]bool{},
 	}
 }
 
 // also makes a domain one of the collector's, before any window.
 func (c *collector) also(domain int) {
 	c.domains = append(c.domains, domain)
-	c.open.energy = append(c.open.energy, 0)
+	c.open.energy, c.open.rest = append(c.open.energy, 0), append(c.open.rest, 0)
 }
 
 // add takes a window: its length, the program's energy in each domain of the
@@ -126,7 +136,7 @@ func (c *collector) add(wall float64, energy []float64, times []Entry, moved boo
 		long = c.moved >= blockPeriods
 	}
 	if moved && long {
-		b.edge, b.last = c.fold(slices.Clone(times)), wall
+		b.edge, b.last = c.withBeside(c.fold(slices.Clone(times))), wall
 		c.endBlock()
 	}
 }
@@ -205,7 +215,7 @@ func (c *collector) endBlock() {
 	}
 	slices.SortFunc(b.times, byColumn)
 	clear(c.sums)
-	fresh := block{energy: make([]float64, len(b.energy))}
+	fresh := block{energy: make([]float64, len(b.energy)), rest: make([]float64, len(b.energy))}
 	c.moved = 0
 	// Once blocks have been joined, those that follow are joined as they come,
 	// so that all are about as long.
@@ -300,9 +310,12 @@ func (c *collector) halve() {
 
 // join is a block and the one that follows it as one.
 func join(x, y block) block {
-	b := block{span: x.span + y.span, until: y.until, machine: x.machine + y.machine, edge: y.edge, last: y.last}
+	b := block{
+		span: x.span + y.span, until: y.until, machine: x.machine + y.machine, edge: y.edge, last: y.last,
+		restMachine: x.restMachine + y.restMachine,
+	}
 	for i := range x.energy {
-		b.energy = append(b.energy, x.energy[i]+y.energy[i])
+		b.energy, b.rest = append(b.energy, x.energy[i]+y.energy[i]), append(b.rest, x.rest[i]+y.rest[i])
 	}
 	i, j := 0, 0
 	for i < len(x.times) || j < len(y.times) {

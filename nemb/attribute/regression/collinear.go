@@ -204,8 +204,10 @@ func (r *regression) edges() *gram {
 		clear(c)
 		all := 0.0
 		for _, e := range b.edge {
-			c[r.of(e.Column)] += float64(e.Time)
-			all += float64(e.Time)
+			if r.has(e.Column) {
+				c[r.of(e.Column)] += float64(e.Time)
+				all += float64(e.Time)
+			}
 		}
 		if all == 0 || b.last == 0 {
 			continue

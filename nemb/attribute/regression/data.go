@@ -54,6 +54,15 @@ type Window struct {
 	Spent   []float64 // the program's energy in each domain, in microjoules
 	Moved   []bool    // whether the counter of each domain moved
 	Times   []Entry   // the processor time of each column, by rising column
+	Beside  Beside
+}
+
+// Beside is what ran beside the program in a window: other processes, and cg.
+type Beside struct {
+	Time    float64   // on processors, in nanoseconds
+	Ticks   float64   // of that, what is told in ticks of the kernel, in nanoseconds
+	Machine float64   // as Window.Machine
+	Spent   []float64 // what they have of the energy of each domain by processor time, in microjoules
 }
 
 // Add takes a window.
@@ -67,6 +76,7 @@ func (d *Data) Add(w Window) {
 		}
 		c.open.machine += w.Machine
 		c.open.until = w.Until
+		c.beside(w.Beside)
 		c.add(w.Wall, c.energy, w.Times, any)
 	}
 }
@@ -101,8 +111,9 @@ func (d *Data) Fits(idle []float64, runs map[Column]Run) []*Fit {
 		for i, domain := range c.domains {
 			for b := range c.blocks {
 				c.blocks[b].energy[i] -= idle[domain] * c.blocks[b].machine
+				c.blocks[b].rest[i] -= idle[domain] * c.blocks[b].restMachine
 			}
-			fits[domain] = c.fit(i, runs)
+			fits[domain] = c.best(i, runs)
 		}
 	}
 	return fits

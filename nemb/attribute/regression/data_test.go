@@ -117,7 +117,7 @@ func BenchmarkFit(b *testing.B) {
 		c.add(10e6, []float64{energy}, times, true)
 	}
 	for b.Loop() {
-		if c.fit(0, nil) == nil {
+		if c.fit(0, nil, false) == nil {
 			b.Fatal("nothing is explained")
 		}
 	}
@@ -158,7 +158,7 @@ func BenchmarkFitContexts(b *testing.B) {
 	}
 	var f *Fit
 	for b.Loop() {
-		if f = c.fit(0, runs); f == nil {
+		if f = c.fit(0, runs, false); f == nil {
 			b.Fatal("nothing is explained")
 		}
 	}

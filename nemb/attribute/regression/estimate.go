@@ -22,6 +22,12 @@ type Fit struct {
 	// Columns has the functions, and what is no function, with a power of their own. It has
 	// no contexts: the estimate of a function is that of all of its contexts together.
 	Columns map[Column]*Estimate
+	// Whole is the energy that the columns have together, in microjoules: the program's, or with Beside that of all.
+	Whole float64
+	// Highest is the highest power that was seen, in watts of processor time: that of a block or of a function.
+	Highest float64
+	// Beside is the estimate of what ran beside the program, nil where the data do not show it.
+	Beside *Estimate
 	// Doubts says, of contexts that have no power of their own, by how much their power may
 	// differ from that of the column that has their times: a standard deviation, as a part
 	// of it. A context that is all there is of the one around it is not in it, nor one that
@@ -46,7 +52,8 @@ type Estimate struct {
 	// in no replica.
 	Blur float64
 	// Reason is Collinear where only the energy of a group is known, Noisy where
-	// Energy is no better than a guess.
+	// Energy is no better than a guess. What all columns have or lack together, as the power of what runs
+	// beside the program is not known, makes none Noisy.
 	Reason Reason
 	Group  []Column // all columns of its group, where Reason is Collinear
 	Shared float64  // energy of its group
@@ -98,12 +105,16 @@ func (r *regression) estimate(g grouping, doubts map[Column]float64) *Fit {
 	f := &Fit{
 		Columns:  map[Column]*Estimate{},
 		Quantile: distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(max(1, len(r.chunks)-1))}.Quantile(0.975),
-		Doubts:   doubts, parts: map[Column]*Estimate{}, of: r.c.of, kept: r.c.kept,
+		Whole:    s.whole, Highest: r.highest(), Doubts: doubts, parts: map[Column]*Estimate{}, of: r.c.of, kept: r.c.kept,
 	}
+	others := r.powersOfNeighbours(g, replicas)
 	for k, name := range r.columns {
 		group := g.of[k]
 		e := &Estimate{Energy: s.energy[k], Shared: s.shared[group], Reason: g.reason[k], Power: g.power[group]}
 		f.Columns[name] = e
+		if e.Reason == Resolved {
+			f.Highest = max(f.Highest, e.Power)
+		}
 		of := e.Energy
 		if g.reason[k] != Resolved { // of the group's energy each has its part of the time
 			e.Energy = e.Shared * r.total[k] / max(s.times[group], 1e-300)
@@ -124,9 +135,10 @@ func (r *regression) estimate(g grouping, doubts map[Column]float64) *Fit {
 		}
 		e.Edges = 1.96 * math.Sqrt(s.edges[k])
 		e.HalfWidth = math.Hypot(f.Quantile*of*deviation(ratios), e.Edges)
+		apart := math.Hypot(f.Quantile*of*deviation(ratios)*unlike(ratios, others), e.Edges)
 		r.blur(k, e)
 		switch {
-		case e.Reason == Resolved && e.HalfWidth > Unsure*e.Energy:
+		case e.Reason == Resolved && apart > Unsure*e.Energy:
 			e.Reason = Noisy
 		case e.Reason == Collinear:
 			e.Group = r.group(g, group)
@@ -182,7 +194,7 @@ func (r *regression) shareOut(g grouping) *shares {
 	x, part := make([]float64, n), make([]float64, n)
 	for i := range r.c.blocks {
 		r.dense(i, x)
-		e := r.c.blocks[i].energy[r.d]
+		e := r.energy(&r.c.blocks[i])
 		s.whole += e
 		if !g.weigh(x, part) {
 			s.energy[r.of(Outside)] += e
@@ -259,7 +271,7 @@ func (r *regression) edgeEnergy(i int) float64 {
 	if b.span <= 0 {
 		return 0
 	}
-	return b.energy[r.d] / b.span * off / math.Sqrt(12)
+	return r.energy(b) / b.span * off / math.Sqrt(12)
 }
 
 // partsOfGroups draws the part that each column has of its group's time: in a

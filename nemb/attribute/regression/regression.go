@@ -31,7 +31,8 @@ const (
 // regression is a fit in the making.
 type regression struct {
 	c        *collector
-	d        int // index into the collector's domains
+	d        int  // index into the collector's domains
+	beside   bool // explain what ran beside the program, too
 	runs     map[Column]Run
 	times    map[Column]float64 // ms, of what the blocks keep apart
 	columns  []Column           // functions, and contexts that have a power of their own (split.go)
@@ -51,16 +52,20 @@ type regression struct {
 }
 
 // fit explains the energy of domain d of the collector; nil where there are too
-// few blocks. runs is that of Data.Fits.
-func (c *collector) fit(d int, runs map[Column]Run) *Fit {
+// few blocks. runs is that of Data.Fits. beside says that it is the energy of all, with what ran beside the program.
+func (c *collector) fit(d int, runs map[Column]Run, beside bool) *Fit {
 	if len(c.blocks) < minBlocks {
 		return nil
 	}
-	r := &regression{c: c, d: d, runs: runs, times: map[Column]float64{}}
+	r := &regression{c: c, d: d, beside: beside, runs: runs, times: map[Column]float64{}}
 	energy, time := 0.0, 0.0
-	for _, b := range c.blocks {
-		energy += b.energy[d] * 1e-3
+	for i := range c.blocks {
+		b := &c.blocks[i]
+		energy += r.energy(b) * 1e-3
 		for _, e := range b.times {
+			if !r.has(e.Column) {
+				continue
+			}
 			r.times[e.Column] += float64(e.Time) * 1e-6
 			time += float64(e.Time) * 1e-6
 		}
@@ -189,11 +194,11 @@ func (r *regression) use(columns []Column) {
 
 // fixedColumns marks columns whose power is fixed to the mean: the runtime's own
 // work, checkpoints above all, always runs together with instrumented functions,
-// so the data cannot separate the two.
+// so the data cannot separate the two. The time of what runs beside the program is known in ticks.
 func (r *regression) fixedColumns() []bool {
 	fixed := make([]bool, r.width())
 	for i, k := range r.columns {
-		fixed[i] = k == Runtime
+		fixed[i] = k == Runtime || k == Neighbours && r.isCoarse(i)
 	}
 	return fixed
 }
@@ -233,17 +238,23 @@ func (r *regression) dense(i int, x []float64) {
 	clear(x)
 	b := &r.c.blocks[i]
 	for _, e := range b.times {
-		x[r.of(e.Column)] += float64(e.Time) * 1e-6
+		if r.has(e.Column) {
+			x[r.of(e.Column)] += float64(e.Time) * 1e-6
+		}
 	}
 	f := unseen(b, r.age)
 	for _, e := range b.edge {
-		x[r.of(e.Column)] -= f * float64(e.Time) * 1e-6
+		if r.has(e.Column) {
+			x[r.of(e.Column)] -= f * float64(e.Time) * 1e-6
+		}
 	}
 	if i > 0 {
 		b := &r.c.blocks[i-1]
 		f := unseen(b, r.age)
 		for _, e := range b.edge {
-			x[r.of(e.Column)] += f * float64(e.Time) * 1e-6
+			if r.has(e.Column) {
+				x[r.of(e.Column)] += f * float64(e.Time) * 1e-6
+			}
 		}
 	}
 }
@@ -283,7 +294,7 @@ func (r *regression) buildChunks(count int) {
 		for k := range z {
 			z[k] = level*x[k] + r.theta*z[k]
 		}
-		zy = r.c.blocks[i].energy[r.d]*1e-3 + r.theta*zy
+		zy = r.energy(&r.c.blocks[i])*1e-3 + r.theta*zy
 		g.row(z, zy)
 	}
 	for _, g := range r.chunks {
@@ -350,7 +361,7 @@ func (r *regression) residuals(p []float64) (left, slope []float64) {
 	for i := range n {
 		r.dense(i, x)
 		b := &r.c.blocks[i]
-		left[i] = b.energy[r.d] * 1e-3
+		left[i] = r.energy(b) * 1e-3
 		level := r.at(i)
 		for k, v := range x {
 			left[i] -= level * p[k] * v
@@ -359,7 +370,9 @@ func (r *regression) residuals(p []float64) (left, slope []float64) {
 		now := 0.0
 		if b.last > 0 {
 			for _, e := range b.edge {
-				now += level * p[r.of(e.Column)] * float64(e.Time) * 1e-6
+				if r.has(e.Column) {
+					now += level * p[r.of(e.Column)] * float64(e.Time) * 1e-6
+				}
 			}
 			now /= b.last
 		}
@@ -425,7 +438,7 @@ func (r *regression) follow(p []float64) {
 		for k, v := range x {
 			sum += p[k] * v
 		}
-		got[i+1] = got[i] + r.c.blocks[i].energy[r.d]*1e-3
+		got[i+1] = got[i] + r.energy(&r.c.blocks[i])*1e-3
 		want[i+1] = want[i] + sum
 	}
 	r.level = make([]float64, n)

@@ -84,15 +84,17 @@ func (r *regression) split() (contexts []Column, doubts map[Column]float64) {
 // those that are at least half as long as the mean.
 func (r *regression) highest() (watts float64) {
 	mean, times := 0.0, make([]float64, len(r.c.blocks))
-	for i, b := range r.c.blocks {
-		for _, e := range b.times {
-			times[i] += float64(e.Time) * 1e-6
+	for i := range r.c.blocks {
+		for _, e := range r.c.blocks[i].times {
+			if r.has(e.Column) {
+				times[i] += float64(e.Time) * 1e-6
+			}
 		}
 		mean += times[i] / float64(len(times))
 	}
-	for i, b := range r.c.blocks {
+	for i := range r.c.blocks {
 		if times[i] >= mean/2 {
-			watts = max(watts, b.energy[r.d]*1e-3/times[i])
+			watts = max(watts, r.energy(&r.c.blocks[i])*1e-3/times[i])
 		}
 	}
 	return watts

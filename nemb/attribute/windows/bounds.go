@@ -38,7 +38,9 @@ type siteBound struct {
 	selfOf, inclusiveOf []Bounds // per domain
 	// The same of machine time, of which idle power is a multiple (see machineTime).
 	selfMachine, inclusiveMachine []Bounds
-	listed                        bool // in siteBounds.recent
+	// What others used in the windows in which the site ran, per domain.
+	selfBeside, inclusiveBeside []float64
+	listed                      bool // in siteBounds.recent
 }
 
 // siteBounds is what counters alone show of each site.
@@ -63,6 +65,7 @@ func (x *siteBounds) bound(site checkpoint.SiteID, domains int) *siteBound {
 		b = &siteBound{
 			selfOf: make([]Bounds, domains), inclusiveOf: make([]Bounds, domains),
 			selfMachine: make([]Bounds, domains), inclusiveMachine: make([]Bounds, domains),
+			selfBeside: make([]float64, domains), inclusiveBeside: make([]float64, domains),
 		}
 		x.sites[site] = b
 	}
@@ -131,6 +134,8 @@ func (x *siteBounds) add(d int, domain nemb.Domain, program programEnergy, stale
 		program.add(&b.selfOf[d], &b.selfMachine[d], &domain, least(&b.self, share.Self), most(&b.self))
 		program.add(&b.inclusiveOf[d], &b.inclusiveMachine[d], &domain,
 			least(&b.inclusive, share.Inclusive), most(&b.inclusive))
+		b.selfBeside[d] += domain.Hi * program.beside * most(&b.self)
+		b.inclusiveBeside[d] += domain.Hi * program.beside * most(&b.inclusive)
 	}
 }
 
@@ -154,6 +159,16 @@ func (w *Windows) Bounds(site checkpoint.SiteID, d int) (self, inclusive Bounds)
 		}
 	}
 	return less(b.selfOf[d], b.selfMachine[d]), less(b.inclusiveOf[d], b.inclusiveMachine[d])
+}
+
+// Others is what others used of a domain in the windows in which a site ran, itself and with what it called, in
+// microjoules: of each window nobody knows what is whose.
+func (w *Windows) Others(site checkpoint.SiteID, d int) (self, inclusive float64) {
+	b := w.bounds.sites[site]
+	if b == nil || w.Domains[d].Domain.Method != nemb.Measured {
+		return 0, 0
+	}
+	return b.selfBeside[d], b.inclusiveBeside[d]
 }
 
 // HasBounds reports whether a site ran in any window.

@@ -46,10 +46,17 @@ func (w *Windows) shareMachine(out *Window, used processorTimes) {
 	}
 	micro := out.Wall * 1e-3
 	out.Machine = micro * max(0, used.program) / busy
+	out.Beside.Others = max(0, used.other)
+	out.Beside.CPU = max(0, used.own) + max(0, used.other)
+	out.Beside.Machine = micro * out.Beside.CPU / busy
 	m.program += out.Machine
 	m.own += micro * max(0, used.own) / busy
 	m.other += micro * max(0, used.other) / busy
 	w.past.open.machine = w.share(m.paths, out.Machine, out.Weight, used.outside)
+	if out.Beside.CPU > 0 {
+		w.share(w.beside.machine, out.Beside.Machine, out.Weight, used.outside)
+		w.share(w.beside.cpu, out.Beside.CPU*1e-3, out.Weight, used.outside)
+	}
 	weight := out.Weight + w.arrears.late
 	if weight <= 0 {
 		m.direct += out.Machine

@@ -113,7 +113,7 @@ func (w pastWindow) with(next pastWindow) pastWindow {
 }
 
 func (e programEnergy) plus(f programEnergy) programEnergy {
-	return programEnergy{e.energy + f.energy, e.lo + f.lo, e.hi + f.hi, e.machine + f.machine}
+	return programEnergy{e.energy + f.energy, e.lo + f.lo, e.hi + f.hi, e.machine + f.machine, e.beside + f.beside}
 }
 
 // after is the index of the first window that ends after a moment.

@@ -13,7 +13,7 @@ func TestPastIsBounded(t *testing.T) {
 	for i := range checkpoint.Tick(n) {
 		p.open = pastWindow{
 			from: i * period, to: (i + 1) * period, begun: float64(i) * period, end: float64(i+1) * period,
-			weight: period, outside: 1000, machine: 2, domains: []pastDomain{{3, programEnergy{4, 3, 5, 6}}},
+			weight: period, outside: 1000, machine: 2, domains: []pastDomain{{3, programEnergy{4, 3, 5, 6, 7}}},
 		}
 		p.keep()
 		if len(p.windows) >= mostPast {

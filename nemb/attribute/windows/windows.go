@@ -57,6 +57,7 @@ type Domain struct {
 
 	idleDebt float64 // see measuredIdle
 	spent    float64 // the program's energy in the open window
+	beside   float64 // that of others, and of cg
 	constant constantIdle
 }
 
@@ -95,6 +96,7 @@ type Windows struct {
 	machine  machineTime
 	past     past
 	divided  divided
+	beside   besidePaths
 }
 
 // Stats counts what was wrong with samples.
@@ -120,6 +122,15 @@ type Window struct {
 	Moved      []bool      // whether the counter of each domain moved
 	Threads    []Use       // in the order in which they were given, and behind them what is no thread's
 	Claimed    []Claimed   // of windows that are over
+	Beside     WindowBeside
+}
+
+// WindowBeside is what ran beside the program in a window: cg, and other processes.
+type WindowBeside struct {
+	CPU     float64   // ns
+	Others  float64   // ns of it, in other processes than cg: these are told in ticks
+	Spent   []float64 // their energy by processor time, per domain, in microjoules
+	Machine float64   // as Window.Machine
 }
 
 // Use is what a thread used in a window.
@@ -176,6 +187,7 @@ func (w *Windows) grow() {
 		w.Domains[d].Paths = extend(w.Domains[d].Paths, n)
 	}
 	w.machine.paths = extend(w.machine.paths, n)
+	w.beside.grow(len(w.Domains), n)
 	for _, x := range []*siteShares{&w.sites, &w.paid, &w.divided.shares} {
 		x.mark, x.under = extend(x.mark, n), extend(x.under, n)
 	}
@@ -202,7 +214,7 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 	w.closed++
 	out := Window{
 		Begin: prev, End: s, Wall: float64(s.Time - prev.Time), Spent: make([]float64, len(w.Domains)),
-		Moved: make([]bool, len(w.Domains)),
+		Moved: make([]bool, len(w.Domains)), Beside: WindowBeside{Spent: make([]float64, len(w.Domains))},
 	}
 	if span := float64(s.At - prev.At); span > 0 {
 		out.PerTick = out.Wall / span
@@ -243,7 +255,7 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 	}
 	for d := range w.Domains {
 		w.divide(d, &out, failed, used, stale[d])
-		out.Spent[d] = w.Domains[d].spent
+		out.Spent[d], out.Beside.Spent[d] = w.Domains[d].spent, w.Domains[d].beside
 		out.Moved[d] = s.Energy[d] > prev.Energy[d]
 	}
 	w.past.keep()
@@ -278,7 +290,7 @@ func (p processorTimes) sum() float64 { return p.program + p.own + p.other }
 // many ticks old.
 func (w *Windows) divide(d int, out *Window, failed bool, used processorTimes, stale checkpoint.Tick) {
 	b := &w.Domains[d]
-	b.spent = 0
+	b.spent, b.beside = 0, 0
 	e := out.End.Energy[d] - out.Begin.Energy[d]
 	b.Total += e
 	if failed {
@@ -313,11 +325,16 @@ func (w *Windows) divide(d int, out *Window, failed bool, used processorTimes, s
 	b.Program += shares[0]
 	b.Own += shares[1]
 	b.Other += shares[2]
-	b.spent = float64(shares[0])
-	program := programEnergy{energy: b.spent, lo: idle.lo * b.spent, hi: idle.hi*b.spent + hidden, machine: out.Machine}
+	b.spent, b.beside = float64(shares[0]), float64(shares[1]+shares[2])
+	program := programEnergy{
+		energy: b.spent, lo: idle.lo * b.spent, hi: idle.hi*b.spent + hidden, machine: out.Machine, beside: b.beside,
+	}
 	b.ProgramLo += program.lo
 	b.ProgramHi += program.hi
 	w.spend(d, b.spent, out.Weight, used.outside)
+	if b.beside > 0 {
+		w.share(w.beside.energy[d], b.beside, out.Weight, used.outside)
+	}
 	if out.Weight > 0 {
 		for i, used := range out.Background {
 			b.Background[i] += b.spent * used / (out.Weight + w.arrears.late)
@@ -329,7 +346,8 @@ func (w *Windows) divide(d int, out *Window, failed bool, used processorTimes, s
 
 // programEnergy is what the program used of a domain in a window, with its bounds,
 // in microjoules. machine is its part of the time, see machineTime.
-type programEnergy struct{ energy, lo, hi, machine float64 }
+// beside is the energy of all others.
+type programEnergy struct{ energy, lo, hi, machine, beside float64 }
 
 func nanos[T ~int64](d T) float64 { return float64(d) }
 

@@ -1,0 +1,85 @@
+package attribute
+
+import (
+	"cg/checkpoint"
+	"cg/nemb"
+	"cg/nemb/attribute/paths"
+	"cg/nemb/attribute/windows"
+)
+
+// guess is what others may have drawn at most, as a multiple of the mean, if no higher power was seen: it is two
+// standard deviations above, where nothing is known of a power (regression).
+const guess = 2
+
+// doubtBeside puts what ran beside the program into the bounds: as far as its power was found, the program's energy is
+// what it leaves. Else energy is divided by processor time, and others may have drawn anything from nothing to
+// the highest power that was seen, or guess.
+func (x *explanation) doubtBeside() {
+	for d := range x.windows.Domains {
+		domain := x.windows.Domains[d].Domain
+		sites, inclusive := x.sumBeside(d)
+		x.beside, x.inclusiveBeside = append(x.beside, sites), append(x.inclusiveBeside, inclusive)
+		if domain.Method != nemb.Measured || domain.Program || !domain.FollowsProcessors() {
+			continue
+		}
+		f := x.fits[d]
+		if all := inclusive[0]; all.Time > 0 {
+			x.most[d] = guess * all.Energy / all.Time
+		}
+		if f != nil {
+			x.most[d] = max(x.most[d], f.Highest)
+		}
+		if f != nil && f.Beside != nil {
+			x.windows.DivideBeside(d, 1-f.Beside.Energy/f.Whole, f.Beside.HalfWidth)
+		} else {
+			x.windows.Doubt(d, x.most[d])
+		}
+	}
+}
+
+// sumBeside adds up what ran beside each site. Site 0 has all of it with what it called.
+func (x *explanation) sumBeside(d int) (self, inclusive map[checkpoint.SiteID]windows.Beside) {
+	self, inclusive = map[checkpoint.SiteID]windows.Beside{}, map[checkpoint.SiteID]windows.Beside{}
+	under := make([]windows.Beside, x.tree.Len())
+	add := func(to map[checkpoint.SiteID]windows.Beside, site checkpoint.SiteID, b windows.Beside) {
+		if b.Time > 0 {
+			sum := to[site]
+			sum.Add(b)
+			to[site] = sum
+		}
+	}
+	for n := int32(x.tree.Len()) - 1; n >= 0; n-- {
+		own, site := x.windows.PathBeside(d, n), x.tree.Site(n)
+		under[n].Add(own)
+		add(self, site, own)
+		if n == paths.Root {
+			inclusive[0] = under[n]
+			break
+		}
+		under[x.tree.Parent(n)].Add(under[n])
+		if site != 0 && x.tree.IsOutermost(n) {
+			add(inclusive, site, under[n])
+		}
+	}
+	return self, inclusive
+}
+
+// doubted is an interval with what others may have drawn beside, where their power was not found.
+func (x *explanation) doubted(d int, b windows.Bounds, beside windows.Beside) windows.Bounds {
+	if f := x.fits[d]; f != nil && f.Beside != nil || x.most[d] <= 0 {
+		return b
+	}
+	down, up := beside.Off(x.most[d])
+	return windows.Bounds{Lo: b.Lo - down, Hi: b.Hi + up}
+}
+
+// hardBounds is what the windows alone show of a site in a domain, itself and with what it called: at least what it had
+// for itself, less what others may have drawn then, and at most all that was used when it ran.
+func (x *explanation) hardBounds(d int, site checkpoint.SiteID) (self, inclusive windows.Bounds) {
+	self, inclusive = x.windows.Bounds(site, d)
+	others, all := x.windows.Others(site, d)
+	down, _ := x.beside[d][site].Off(x.most[d])
+	self = windows.Bounds{Lo: max(0, self.Lo-down), Hi: self.Hi + others}
+	down, _ = x.inclusiveBeside[d][site].Off(x.most[d])
+	return self, windows.Bounds{Lo: max(0, inclusive.Lo-down), Hi: inclusive.Hi + all}
+}

@@ -1,0 +1,131 @@
+package regression
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// What runs beside a program may draw more or less than the program: shared by processor time, the energy of a block
+// has some of theirs in it, and the powers of functions come out nearer to the mean than they are. So the energy of all
+// is explained, and the others are a column, where that tells as many functions apart. Its power is what the data show,
+// or where the others' time is not known well enough for that, the mean power, give or take half of it (guessed): the
+// intervals have what that leaves open.
+
+// leastBeside is the part of the processor time that must be others' for them to be a column.
+const leastBeside = 0.01
+
+// beside takes what ran beside the program in the window that add takes next.
+func (c *collector) beside(b Beside) {
+	c.others = b.Time
+	c.ticks += b.Ticks
+	c.open.restMachine += b.Machine
+	for i, domain := range c.domains {
+		if domain < len(b.Spent) {
+			c.open.rest[i] += b.Spent[domain]
+		}
+	}
+	if b.Time > 0 {
+		c.sums[Neighbours] += b.Time
+	}
+}
+
+// withBeside is the times of a window with those of the others in it. Neighbours is the lowest column.
+func (c *collector) withBeside(times []Entry) []Entry {
+	if c.others <= 0 {
+		return times
+	}
+	return slices.Insert(times, 0, Entry{Neighbours, float32(c.others)})
+}
+
+// best explains the energy of the program and of what ran beside it, where that tells as many functions apart as
+// explaining the energy that the program has by processor time; else the latter.
+func (c *collector) best(d int, runs map[Column]Run) *Fit {
+	alone := c.fit(d, runs, false)
+	beside := c.fitBeside(d, runs)
+	if alone == nil || beside == nil {
+		return cmp.Or(beside, alone)
+	}
+	for k, e := range alone.Columns {
+		if of := beside.Columns[k]; k >= First && e.Reason == Resolved && (of == nil || of.Reason != Resolved) {
+			return alone
+		}
+	}
+	return beside
+}
+
+// fitBeside explains the energy of the program and of what ran beside it; nil where the data do not show the power of
+// the latter, or it ran too little to matter.
+func (c *collector) fitBeside(d int, runs map[Column]Run) *Fit {
+	others, all := 0.0, 0.0
+	for _, b := range c.blocks {
+		for _, e := range b.times {
+			if all += float64(e.Time); e.Column == Neighbours {
+				others += float64(e.Time)
+			}
+		}
+	}
+	if others < leastBeside*all {
+		return nil
+	}
+	f := c.fit(d, runs, true)
+	if f == nil {
+		return nil
+	}
+	e := f.Columns[Neighbours]
+	if e == nil || e.Reason == Collinear || e.Energy >= f.Whole {
+		return nil
+	}
+	f.Beside = e
+	return f
+}
+
+// besideTick is the kernel's unit of the processor time of a whole machine (proc_stat(5)), in milliseconds: by so
+// much what is others' time in a block may be that in the next one.
+const besideTick = 10
+
+// isCoarse reports whether the ticks of the others' time, column k, are too coarse for the blocks to show their
+// power: what varies in the times is theirs by less than reliable. Then the power comes out too low (Blur). What is not
+// told in ticks, the time of cg itself, is exact.
+func (r *regression) isCoarse(k int) bool {
+	ticks := min(float64(len(r.c.blocks)), r.c.ticks*1e-6/besideTick) * 2 * besideTick * besideTick / 12
+	return (1-reliable)*r.spread(k) < ticks
+}
+
+// energy is what the blocks explain: that of the program, or of all, in microjoules.
+func (r *regression) energy(b *block) float64 {
+	if r.beside {
+		return b.energy[r.d] + b.rest[r.d]
+	}
+	return b.energy[r.d]
+}
+
+// has reports whether a column counts in the blocks.
+func (r *regression) has(k Column) bool { return r.beside || k != Neighbours }
+
+// powersOfNeighbours is the power of what ran beside the program in each replica, nil where that is no column.
+func (r *regression) powersOfNeighbours(g grouping, replicas [][]float64) (powers []float64) {
+	k, ok := r.index[Neighbours]
+	if !r.beside || !ok || r.columns[k] != Neighbours {
+		return nil
+	}
+	for _, p := range replicas {
+		powers = append(powers, p[g.of[k]])
+	}
+	return powers
+}
+
+// unlike is the part of the deviation of ratios that does not go with the power of what ran beside the program: the
+// square root of what a straight line leaves of their variance.
+func unlike(ratios, powers []float64) float64 {
+	if len(powers) < 3 {
+		return 1
+	}
+	rho := stat.Correlation(ratios, powers, nil)
+	if math.IsNaN(rho) {
+		return 1
+	}
+	return math.Sqrt(max(0, 1-rho*rho))
+}

@@ -1,0 +1,62 @@
+package regression
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// Two functions of 20 and 5 W, and a neighbour on another processor. By processor time each window's energy is half of
+// the neighbour's where it runs, and the powers of functions come out too near to each other. As a column, it leaves
+// the functions what is theirs: nearly exactly, where it draws the mean power, and within the interval, where not.
+func TestNeighbours(t *testing.T) {
+	for _, watts := range []float64{12.5, 20, 6} {
+		random := rand.New(rand.NewPCG(1, 2))
+		d, truth := NewData([]Counter{{0, 1e6}}, nil), map[Column]float64{}
+		alone := NewData([]Counter{{0, 1e6}}, nil)
+		others, left := 0.0, 0
+		for range 20000 {
+			if left--; left < 0 { // in bursts of some 40 ms
+				others, left = 1e6-others, 10+random.IntN(60)
+			}
+			a := 1e6 * random.Float64()
+			e := (20*a + 5*(1e6-a)) * 1e-3
+			truth[First] += 20 * a * 1e-3
+			truth[First+1] += 5 * (1e6 - a) * 1e-3
+			all := e + watts*others*1e-3
+			w := Window{Wall: 1e6, Spent: []float64{all * 1e6 / (1e6 + others)}, Moved: []bool{true},
+				Times: []Entry{{First, float32(a)}, {First + 1, float32(1e6 - a)}}}
+			alone.Add(w)
+			w.Beside = Beside{Time: others, Spent: []float64{all - w.Spent[0]}}
+			d.Add(w)
+		}
+		before := alone.Fits([]float64{0}, nil)[0]
+		f := d.Fits([]float64{0}, nil)[0]
+		if f == nil || f.Beside == nil || f.Columns[First] == nil || f.Columns[First+1] == nil {
+			t.Fatalf("%g W: %+v", watts, f)
+		}
+		for k, want := range truth {
+			e := f.Columns[k]
+			if off := e.Energy - want; off < -e.HalfWidth || off > e.HalfWidth {
+				t.Errorf("%g W: column %d has %.0f +- %.0f uJ, want %.0f", watts, k, e.Energy, e.HalfWidth, want)
+			}
+			if watts == 12.5 && (e.Energy < 0.95*want || e.Energy > 1.05*want) {
+				t.Errorf("column %d has %.0f uJ, want %.0f", k, e.Energy, want)
+			}
+		}
+		if ratio := before.Columns[First].Power / before.Columns[First+1].Power; ratio > 3.7 {
+			t.Errorf("%g W: without the column the functions are %.1f to 1: this test shows nothing", watts, ratio)
+		}
+	}
+}
+
+// What ran beside the program for no hundredth of its time is no column.
+func TestFewNeighbours(t *testing.T) {
+	d := NewData([]Counter{{0, 1e6}}, nil)
+	for i := range 2000 {
+		d.Add(Window{Wall: 1e6, Spent: []float64{1e4}, Moved: []bool{true}, Times: []Entry{{First + Column(i/20%2), 1e6}},
+			Beside: Beside{Time: 1e3, Spent: []float64{10}}})
+	}
+	if f := d.Fits([]float64{0}, nil)[0]; f == nil || f.Beside != nil || f.Columns[Neighbours] != nil {
+		t.Errorf("%+v", f)
+	}
+}

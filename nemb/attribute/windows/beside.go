@@ -1,0 +1,91 @@
+package windows
+
+import (
+	"math"
+
+	"cg/nemb"
+)
+
+// Each of two processes may draw more or less than its processor time says. What ran beside the program is known for
+// each call path, so that what it may have drawn can be in the path's interval.
+
+// besidePaths is what ran beside each call path: of the processor time of cg and of other processes in a window, and
+// of the time and the energy that go with it, each path has the part that it has of the program's.
+type besidePaths struct {
+	cpu, machine []float64   // us; machine as Window.Machine
+	energy       [][]float64 // per domain, uJ; idle power is still in it where it is set aside at the end
+}
+
+func (x *besidePaths) grow(domains, n int) {
+	x.cpu, x.machine = extend(x.cpu, n), extend(x.machine, n)
+	if x.energy == nil {
+		x.energy = make([][]float64, domains)
+	}
+	for d := range x.energy {
+		x.energy[d] = extend(x.energy[d], n)
+	}
+}
+
+// Beside is what ran beside a call path.
+type Beside struct {
+	Energy float64 // by processor time, without idle power, in microjoules
+	Time   float64 // us of processors
+}
+
+// Add adds what ran beside another path.
+func (b *Beside) Add(c Beside) { b.Energy, b.Time = b.Energy+c.Energy, b.Time+c.Time }
+
+// Off is by how much the energy of the program's part may be too high and too low, in microjoules, where it was divided
+// by processor time, and others may have drawn anything from nothing to a power in watts.
+func (b Beside) Off(most float64) (down, up float64) {
+	return max(0, most*b.Time-b.Energy), max(0, b.Energy)
+}
+
+// PathBeside is what ran beside a call path in a domain. After Settle.
+func (w *Windows) PathBeside(d int, n int32) Beside {
+	x := &w.beside
+	return Beside{
+		Energy: max(0, x.energy[d][n]-w.Domains[d].constant.power.Power*x.machine[n]), Time: x.cpu[n],
+	}
+}
+
+// Doubt puts into the bounds of a domain that what ran beside the program may have drawn anything from nothing to a
+// power in watts.
+func (w *Windows) Doubt(d int, most float64) {
+	b := &w.Domains[d]
+	var all Beside
+	for n := range w.beside.cpu {
+		all.Add(w.PathBeside(d, int32(n)))
+	}
+	down, up := all.Off(most)
+	b.ProgramLo, b.ProgramHi = max(0, b.ProgramLo-down), b.ProgramHi+up
+}
+
+// DivideBeside divides the energy of a domain between the program and what ran beside it anew, once idle power is set
+// aside: part is the program's of both, and may be off by so many microjoules (95 %). By processor time each second
+// has the same energy, whoever used it. What the paths have of the program's stays in proportion.
+func (w *Windows) DivideBeside(d int, part, off float64) {
+	b := &w.Domains[d]
+	all, before := b.Program+b.Own+b.Other, float64(b.Program)
+	if before <= 0 {
+		return
+	}
+	b.Program = nemb.Energy(math.Round(min(1, max(0, part)) * float64(all)))
+	rest := all - b.Program
+	if beside := b.Own + b.Other; beside > 0 {
+		b.Own = nemb.Energy(float64(rest) * float64(b.Own) / float64(beside))
+	} else {
+		b.Own = 0
+	}
+	b.Other = rest - b.Own
+	scale := float64(b.Program) / before
+	for n := range b.Paths {
+		b.Paths[n] *= scale
+	}
+	for i := range b.Background {
+		b.Background[i] *= scale
+	}
+	b.Direct *= scale
+	b.ProgramLo = max(0, b.ProgramLo*scale-off)
+	b.ProgramHi = max(float64(b.Program), min(b.ProgramHi*scale+off, float64(all)+max(0, b.ProgramHi-before)))
+}
