@@ -29,8 +29,10 @@ percent of the true energy. --sampler and --live test this machine.
 --program measures whole programs in Python, Java, Go, C and JavaScript whose
 functions draw known power, and prints for each the errors in percent of the true
 energy, the median half width of the intervals, how many values are not
-resolvable or have no interval, and how many intervals have the truth. A row that holds clearly less
-than 93 % says "too few". A row takes --runs times 3 to 10 seconds.
+resolvable or have no interval, how many intervals have the truth, and the error
+of the whole program's energy with how many of its intervals hold. A row that
+holds clearly less than 93 % says "too few". A row takes --runs times 3 to 10
+seconds.
 
 Exit status: 0; 1 when a bound that cg promises is not kept, a live second is
 wrong by more than 1 %, or a program cannot be run.`,
@@ -43,7 +45,7 @@ wrong by more than 1 %, or a program cannot be run.`,
 				Usage: "also measure three seconds of a simulated counter in real time (root, /dev/fuse)"},
 			&cli.BoolFlag{Name: "program",
 				Usage: "run programs in place of that, on simulated counters that show what " +
-					"these programs say they use (root, /dev/fuse)"},
+					"these programs say they use (root)"},
 			&cli.IntFlag{Name: "runs", Value: 4, Usage: "with --program, run each program `N` times"},
 			&cli.StringFlag{Name: "row", Usage: "with --program, only the rows with `TEXT` in \"language: program\""},
 			&cli.BoolFlag{Name: "json", Usage: "print the tables as JSON on standard output"},

@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/laboratory"
-	"cg/nemb/simulate"
 	"cg/shown"
 )
 
@@ -35,7 +34,12 @@ type laboratoryRow struct {
 	Worst      float64  `json:"worst_error_percent"`
 	HalfWidth  *float64 `json:"median_half_width_percent"`
 	Kept       *bool    `json:"kept"`
-	Left       string   `json:"left_out,omitempty"` // why it was not run
+	// Of the runs by counters: how many told the program's energy, how many of these intervals hold, and the mean of
+	// the errors whatever their sign.
+	Programs     int      `json:"programs"`
+	ProgramsHeld int      `json:"programs_held"`
+	ProgramError *float64 `json:"program_error_percent"`
+	Left         string   `json:"left_out,omitempty"` // why it was not run
 }
 
 // validatePrograms runs the cases of the laboratory, and prints a row as soon as its runs are over.
@@ -88,15 +92,16 @@ func runRows(ctx context.Context, c *cli.Context, lab *laboratory.Lab,
 	rows = []laboratoryRow{}
 	if !c.Bool("json") {
 		err := put("| program | language | samples | values | mean error | median error " +
-			"| worst | half interval | not told | intervals that hold |\n|---|---|---|---|---|---|---|---|---|---|\n")
+			"| worst | half interval | not told | intervals that hold | program |\n" +
+			"|---|---|---|---|---|---|---|---|---|---|---|\n")
 		if err != nil {
 			return nil, fail(statusFailure, "standard output: %w", err)
 		}
 	}
 	for _, of := range cases {
 		row, err := runRow(ctx, lab, of, c.Int("runs"))
-		if errors.Is(err, simulate.ErrNoFUSE) {
-			return rows, fail(statusFailure, "--program: %w; run it as root where /dev/fuse is", err)
+		if errors.Is(err, laboratory.ErrNotPermitted) {
+			return rows, fail(statusFailure, "--program: %w; run it as root", err)
 		} else if err != nil {
 			return rows, fail(statusFailure, "--program: %s, %s: %w", of.Language, of.Name, err)
 		}
@@ -118,11 +123,11 @@ func runRow(ctx context.Context, lab *laboratory.Lab, of laboratory.Case, runs i
 	}
 	r := laboratory.Row{Case: of}
 	for seed := range runs {
-		values, err := lab.Run(ctx, of, uint64(seed+1))
+		values, program, err := lab.Run(ctx, of, uint64(seed+1))
 		if err != nil {
 			return row, err
 		}
-		r.Add(values)
+		r.Add(values, program)
 	}
 	percent := func(v float64) *float64 {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -135,12 +140,24 @@ func runRow(ctx context.Context, lab *laboratory.Lab, of laboratory.Case, runs i
 	row.Bias, row.Median, row.Worst, row.HalfWidth = 100*r.Bias, percent(r.Median), 100*r.Worst, percent(r.HalfWidth)
 	kept := r.IsKept()
 	row.Kept = &kept
+	row.Programs, row.ProgramsHeld = r.Programs, r.Whole
+	if r.Programs > 0 {
+		row.ProgramError = percent(r.WholeOff)
+	}
 	return row, nil
+}
+
+// whole says how far the energy of the whole program is off, and how many of its intervals hold.
+func (r laboratoryRow) whole() string {
+	if r.ProgramError == nil {
+		return ""
+	}
+	return fmt.Sprintf("%.1f, %d of %d", *r.ProgramError, r.ProgramsHeld, r.Programs)
 }
 
 func (r laboratoryRow) print(w io.Writer) error {
 	if r.Left != "" {
-		_, err := shown.Fprintf(w, "| %s | %s | %g ms | left out: %s | | | | | | |\n", r.Program, r.Language,
+		_, err := shown.Fprintf(w, "| %s | %s | %g ms | left out: %s | | | | | | | |\n", r.Program, r.Language,
 			r.IntervalMs, r.Left)
 		return err
 	}
@@ -154,9 +171,9 @@ func (r laboratoryRow) print(w io.Writer) error {
 	if !*r.Kept {
 		says = ", too few"
 	}
-	_, err := shown.Fprintf(w, "| %s | %s | %g ms | %d | %+.1f | %s | %.1f | %s | %d | %.1f %%%s |\n", r.Program,
+	_, err := shown.Fprintf(w, "| %s | %s | %g ms | %d | %+.1f | %s | %.1f | %s | %d | %.1f %%%s | %s |\n", r.Program,
 		r.Language, r.IntervalMs, r.Values, r.Bias, number(r.Median), r.Worst, number(r.HalfWidth),
 		r.Unresolved+r.Untold,
-		100*float64(r.Held)/math.Max(1, float64(r.Values)), says)
+		100*float64(r.Held)/math.Max(1, float64(r.Values)), says, r.whole())
 	return err
 }

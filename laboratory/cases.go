@@ -44,6 +44,13 @@ func Cases() (all []Case) {
 		Neighbour: Neighbour{Watts: 16, Busy: 60 * ms, Quiet: 60 * ms}})
 	add("neighbour of 40 W in bursts", "c", 10*ms, five, Machine{Idle: 4,
 		Neighbour: Neighbour{Watts: 40, Busy: 60 * ms, Quiet: 60 * ms}})
+	add("neighbour of 16 W, idle before", "c", 10*ms, five, Machine{Idle: 4,
+		Neighbour: Neighbour{Watts: 16, Busy: 60 * ms, Quiet: 60 * ms, After: 1500 * ms}})
+	add("neighbour on the same core", "c", 10*ms, five, Machine{Idle: 4, Siblings: true,
+		Neighbour: Neighbour{Watts: 16, Busy: 60 * ms, Quiet: 60 * ms, After: 1500 * ms}})
+	add("two frequencies, 300 ms", "c", ms, five, Machine{Idle: 4, Clocks: 300 * ms})
+	add("a big and a little core", "c", ms, Program{Functions: 3, Mean: 5 * ms, Processes: 2,
+		Length: 2 * time.Second}, Machine{Idle: 4, Little: true})
 	add("idle power not measured", "c", ms, five, machine).Baseline = 0
 	add("waits for its processor", "c", ms, five, machine).Waiting = true
 	add("estimate, five, 0.5 ms", "python", 10*ms, Program{Functions: 5, Mean: ms / 2}, Machine{}).Estimate = true

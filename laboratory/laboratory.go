@@ -4,7 +4,7 @@
 // it, and returns what each function used and what cg said of it. The power of a simulated counter is a function of
 // what the program does: each function adds the energy that it used, by the clock of its own thread, to a page of
 // memory, and the counters show the sum. So the truth is exact whatever else the machine does, and what is measured is
-// all of cg: checkpoints, channel, sampler, account, attribution. It takes root and /dev/fuse: simulate.ErrNoFUSE.
+// all of cg: checkpoints, channel, sampler, account, attribution. It takes root (ErrNotPermitted).
 package laboratory
 
 import (
@@ -64,47 +64,50 @@ type Lab struct {
 	nice int
 }
 
-// Run measures a case once. Cases of other seeds call other functions for other times.
-func (l *Lab) Run(ctx context.Context, c Case, seed uint64) (values []Value, err error) {
+// Run measures a case once: what each function used, and the program. Cases of other seeds call other functions for
+// other times.
+func (l *Lab) Run(ctx context.Context, c Case, seed uint64) (values []Value, program Value, err error) {
 	l.runs++
 	dir := filepath.Join(l.Dir, strconv.Itoa(l.runs))
 	root := filepath.Join(dir, "machine")
 	if err := os.MkdirAll(root, 0o700); err != nil {
-		return nil, fmt.Errorf("laboratory: %w", err)
+		return nil, program, fmt.Errorf("laboratory: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	// The program is the same each time, so it is instrumented and compiled once; its seed is an argument.
 	text, name, err := c.Program.source(c.Language)
 	if err != nil {
-		return nil, err
+		return nil, program, err
 	}
 	file := filepath.Join(dir, name)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return nil, fmt.Errorf("laboratory: %w", err)
+		return nil, program, fmt.Errorf("laboratory: %w", err)
 	}
 	cells := filepath.Join(dir, "page")
 	p, err := newPage(cells, c.Program.Functions, c.Program.workers())
 	if err != nil {
-		return nil, err
+		return nil, program, err
 	}
 	defer p.close()
 	var of *stat
+	stop := func() {} // what looks at the page
 	args := []string{"measure", "-o", filepath.Join(dir, "run.json"), "-g", "fine", "-p", c.Every.String()}
 	if c.Estimate {
 		args = append(args, "-s", "estimate")
 	} else {
 		b := newBoard(p, c.Machine, seed)
-		defer b.close()
-		if of, err = newStat(b); err != nil {
-			return nil, err
+		tree, err := newTree(root, b.zones(seed))
+		if err != nil {
+			return nil, program, err
+		}
+		defer tree.close()
+		if of, err = newStat(b, tree, filepath.Join(dir, "stat")); err != nil {
+			return nil, program, err
 		}
 		defer of.used.Close()
-		tree, err := simulate.Mount(root, simulate.Machine{Zones: b.zones(seed), Stat: of.text, Epoch: b.epoch})
-		if err != nil {
-			return nil, err
-		}
+		stop = b.start(tree.show, of.show)
+		defer stop()
 		defer setUrgent()()
-		defer func() { err = errors.Join(err, tree.Close()) }()
 		args = append(args, "--sysroot", root)
 		if c.Baseline > 0 {
 			args = append(args, "--baseline", strconv.FormatFloat(c.Baseline.Seconds(), 'g', -1, 64))
@@ -116,9 +119,10 @@ func (l *Lab) Run(ctx context.Context, c Case, seed uint64) (values []Value, err
 	}
 	r, err := l.measure(ctx, dir, of, append(args, c.Language, file, cells, strconv.FormatUint(seed, 10)))
 	if err != nil {
-		return nil, err
+		return nil, program, err
 	}
-	return c.values(r, p), nil
+	stop()
+	return c.values(r, p), c.program(r, p), nil
 }
 
 // measure runs cg, and reads its report.
@@ -131,7 +135,7 @@ func (l *Lab) measure(ctx context.Context, dir string, of *stat, args []string) 
 	cmd.Stdout, cmd.Stderr = &said, &said
 	file := ""
 	if of != nil {
-		file = filepath.Join(dir, "machine", "proc", "stat")
+		file = filepath.Join(dir, "stat")
 	}
 	err := startOrdinary(cmd, l.nice, file)
 	if err == nil {

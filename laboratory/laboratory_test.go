@@ -72,6 +72,12 @@ func TestPage(t *testing.T) {
 	if seconds := p.sums(joules); seconds != 3.5 || joules[0] != 5 || joules[1] != 1 {
 		t.Errorf("%g s, %v J", seconds, joules)
 	}
+	p.weigh(true)
+	p.count(func(worker int) float64 { return 0.5 + float64(worker) })
+	p.count(func(int) float64 { return 9 }) // of nothing
+	if self, _ := p.uses(); self[0] != (use{1.5, 1}) || self[1] != (use{2.5, 2.5}) {
+		t.Errorf("%v", self)
+	}
 	if _, err := newPage(path, 2, 2); err == nil {
 		t.Error("a page in the place of another")
 	}
@@ -130,8 +136,14 @@ func TestValues(t *testing.T) {
 		t.Errorf("%+v %+v", v, w)
 	}
 	row := Row{}
-	row.Add([]Value{v, w, {Truth: 1, Figure: 2, Lo: 1.5, Hi: 2, Told: true}})
+	row.Add([]Value{v, w, {Truth: 1, Figure: 2, Lo: 1.5, Hi: 2, Told: true}},
+		Value{Truth: 4, Figure: 5, Lo: 3, Hi: 6, Told: true})
+	row.Add(nil, Value{Truth: 4, Figure: 3, Lo: 2, Hi: 3.5, Told: true})
+	row.Add(nil, Value{Truth: 4})
 	if row.Values != 2 || row.Held != 1 || row.Untold != 1 || row.Unresolved != 1 || row.Worst != 1 || math.Abs(row.Bias-0.4) > 1e-12 {
+		t.Errorf("%+v", row)
+	}
+	if row.Runs != 3 || row.Programs != 2 || row.Whole != 1 || row.WholeOff != 0.25 {
 		t.Errorf("%+v", row)
 	}
 	row = Row{Values: 1000, Held: 880}

@@ -16,6 +16,7 @@ import (
 type Neighbour struct {
 	Watts       float64
 	Busy, Quiet time.Duration
+	After       time.Duration // from the start on, until it runs first
 }
 
 // bursts are when a neighbour runs: ascending instants, at each of which a burst begins, and what it used before.
@@ -36,7 +37,7 @@ func (n Neighbour) bursts(seed uint64) (b bursts) {
 		return time.Duration((0.2 + 0.8*random.ExpFloat64()) * float64(mean))
 	}
 	used := time.Duration(0)
-	for at := draw(n.Quiet); at < longest; {
+	for at := n.After + draw(n.Quiet); at < longest; {
 		d := draw(n.Busy)
 		b.from, b.to, b.before = append(b.from, at), append(b.to, at+d), append(b.before, used)
 		used += d
@@ -61,24 +62,33 @@ const tick = 10 * time.Millisecond
 // Without a neighbour it stands still.
 type stat struct {
 	board *board
-	rest  string // of the real file, behind its first line
+	text  []byte // of the file: what it begins with is "cpu     ", and eight digits
+	last  time.Duration
 	used  *account.Account
 }
 
-func newStat(b *board) (*stat, error) {
+// newStat makes the file.
+func newStat(b *board, t *tree, path string) (*stat, error) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
 		return nil, fmt.Errorf("laboratory: %w", err)
 	}
 	_, rest, _ := strings.Cut(string(text), "\n")
-	return &stat{board: b, rest: rest, used: account.New()}, nil
+	first := digits(uint64(time.Hour / tick))
+	mapped, err := t.file(path, []byte("cpu     "+string(first[:])+" 0 0 0 0 0 0 0 0 0\n"+rest))
+	if err != nil {
+		return nil, err
+	}
+	return &stat{board: b, text: mapped, used: account.New()}, nil
 }
 
-func (s *stat) text() string {
-	busy := time.Duration(0)
-	if s.board.machine.Neighbour.Watts > 0 {
-		program, _ := s.used.Used()
-		busy = program + s.board.neighbour.until(time.Since(s.board.epoch))
+// show counts what was used by an instant, once in a tick.
+func (s *stat) show(now time.Duration) {
+	if s.board.machine.Neighbour.Watts <= 0 || now-s.last < tick {
+		return
 	}
-	return fmt.Sprintf("cpu  %d 0 0 0 0 0 0 0 0 0\n%s", int64(time.Hour/tick)+int64(busy/tick), s.rest)
+	s.last = now
+	program, _ := s.used.Used()
+	busy := program + s.board.neighbour.until(now)
+	putWord(s.text[8:], digits(uint64(time.Hour/tick)+uint64(busy/tick)))
 }

@@ -22,6 +22,32 @@ type page struct {
 	functions, workers int
 	bytes              []byte
 	words              []uint64
+	// What was counted so far, and with the power that the machine made of it; nil where that is what the program says.
+	counted, weighed []float64
+}
+
+// weigh makes the page count what the machine makes of the power of what runs.
+func (p *page) weigh(is bool) {
+	if is {
+		p.counted = make([]float64, len(p.words)/2)
+		p.weighed = make([]float64, len(p.words)/2)
+	}
+}
+
+// count takes what was used since it was last called, by workers who drew this part of the power that they say.
+func (p *page) count(level func(worker int) float64) {
+	if p.counted == nil {
+		return
+	}
+	each := len(p.counted) / p.workers
+	for w := range p.workers {
+		part := level(w)
+		for i := w * each; i < (w+1)*each; i++ {
+			now := math.Float64frombits(atomic.LoadUint64(&p.words[2*i])) * 1e-9
+			p.weighed[i] += part * (now - p.counted[i])
+			p.counted[i] = now
+		}
+	}
 }
 
 // newPage makes the file of a page.
@@ -48,8 +74,11 @@ func (p *page) close() { _ = unix.Munmap(p.bytes) }
 
 func (p *page) cell(worker, caller, function int) (joules, seconds float64) {
 	at := ((worker*(p.functions+1)+caller+1)*p.functions + function) * 2
-	return math.Float64frombits(atomic.LoadUint64(&p.words[at])) * 1e-9,
-		math.Float64frombits(atomic.LoadUint64(&p.words[at+1])) * 1e-9
+	joules = math.Float64frombits(atomic.LoadUint64(&p.words[at])) * 1e-9
+	if p.weighed != nil {
+		joules = p.weighed[at/2]
+	}
+	return joules, math.Float64frombits(atomic.LoadUint64(&p.words[at+1])) * 1e-9
 }
 
 // sums are the energy of each worker, and the processor time of all.

@@ -17,6 +17,9 @@ type Row struct {
 	Median     float64 // the median of the errors, whatever their sign
 	Worst      float64
 	HalfWidth  float64 // the median of the intervals' half widths
+	Programs   int     // runs whose program has an interval
+	Whole      int     // of these, whose interval has the truth
+	WholeOff   float64 // the mean of the errors of the programs' energies, whatever their sign
 	errors     []float64
 	widths     []float64
 }
@@ -24,9 +27,16 @@ type Row struct {
 // Promised is the least part of its intervals that a row should hold.
 const Promised = 0.93
 
-// Add takes the values of one run.
-func (r *Row) Add(values []Value) {
+// Add takes the values of one run, and of its program.
+func (r *Row) Add(values []Value, program Value) {
 	r.Runs++
+	if program.Told && program.Truth > 0 {
+		r.Programs++
+		r.WholeOff += (math.Abs(program.Figure/program.Truth-1) - r.WholeOff) / float64(r.Programs)
+		if program.Holds() {
+			r.Whole++
+		}
+	}
 	for _, v := range values {
 		if !v.Told {
 			r.Untold++

@@ -1,6 +1,7 @@
 package laboratory
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,9 +21,12 @@ func setPolicy(tid int, urgent bool) error {
 	return unix.SchedSetAttr(tid, &attr, 0)
 }
 
+// ErrNotPermitted says that a program cannot be given a /proc/stat of its own here. It takes root.
+var ErrNotPermitted = errors.New("laboratory: mounts need root")
+
 // setUrgent makes all threads of this process real-time threads where that is permitted, and those that they start:
-// the counters of a machine answer at once, however busy the machine is. The returned function gives all threads the
-// policy and nice value that the calling one had.
+// none of them is kept from writing what the counters show by one that waits for a processor. The returned function
+// gives all threads the policy and nice value that the calling one had.
 func setUrgent() (undo func()) {
 	before, err := unix.SchedGetAttr(0, 0)
 	if err != nil {
@@ -70,7 +74,9 @@ func inPlace(file, of string) error {
 	if err == nil {
 		err = unix.Mount(file, of, "", unix.MS_BIND, "")
 	}
-	if err != nil {
+	if errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("%w: %s in the place of %s: %w", ErrNotPermitted, file, of, err)
+	} else if err != nil {
 		return fmt.Errorf("laboratory: %s in the place of %s: %w", file, of, err)
 	}
 	return nil

@@ -38,6 +38,19 @@ func (c Case) values(r *report.Run, p *page) (all []Value) {
 	return all
 }
 
+// program compares what cg says of the whole program with what the page says, where counters say it.
+func (c Case) program(r *report.Run, p *page) (v Value) {
+	self, _ := p.uses()
+	for _, f := range self {
+		v.Truth += f.joules
+	}
+	if t := r.Totals; !c.Estimate && t.ProgramEnergyJ != nil && t.ProgramEnergyLoJ != nil && t.ProgramEnergyHiJ != nil {
+		v.Figure, v.Lo, v.Hi = t.ProgramEnergyJ.Float(), t.ProgramEnergyLoJ.Float(), t.ProgramEnergyHiJ.Float()
+		v.Told = true
+	}
+	return v
+}
+
 // estimated is what a second of processor time has, in joules, and by which parts the program's energy may be less or
 // more: a model gives every second the same, and its power may be off by as much for all functions together, which is
 // no matter of their parts.

@@ -35,9 +35,6 @@ type Zone struct {
 type Machine struct {
 	Zones   []Zone
 	Cpuinfo string // text of proc/cpuinfo; "" for none
-	// Stat is the text of proc/stat when it is read, nil for none.
-	Stat  func() string
-	Epoch time.Time // instant 0 of the counters; the zero value is when it is mounted
 }
 
 // Fault is what reading a zone's energy_uj fails with, 0 for not at all.
@@ -78,10 +75,7 @@ func Mount(dir string, machine Machine) (*Tree, error) {
 	}
 	unix.Close(fd)
 	sweep()
-	t := &Tree{Epoch: machine.Epoch, dir: dir, zones: map[string]*energyFile{}}
-	if t.Epoch.IsZero() {
-		t.Epoch = time.Now()
-	}
+	t := &Tree{Epoch: time.Now(), dir: dir, zones: map[string]*energyFile{}}
 	never := time.Duration(0)
 	syscall.ForkLock.RLock() // no program is started that has the descriptor before keepFromPrograms
 	t.server, err = fs.Mount(dir, &treeRoot{tree: t, machine: machine}, &fs.Options{
@@ -244,9 +238,6 @@ func (r *treeRoot) OnAdd(ctx context.Context) {
 	if r.machine.Cpuinfo != "" {
 		put(ctx, folder(ctx, &r.Inode, "proc"), "cpuinfo", text(r.machine.Cpuinfo), syscall.S_IFREG)
 	}
-	if r.machine.Stat != nil {
-		put(ctx, folder(ctx, &r.Inode, "proc"), "stat", &spokenFile{text: r.machine.Stat}, syscall.S_IFREG)
-	}
 }
 
 // folder returns the folder at a path below parent and makes what lacks.
@@ -269,25 +260,6 @@ func put(ctx context.Context, parent *fs.Inode, name string, node fs.InodeEmbedd
 
 func text(s string) *fs.MemRegularFile {
 	return &fs.MemRegularFile{Data: []byte(s), Attr: fuse.Attr{Mode: 0o444}}
-}
-
-// spokenFile has a text that is made when it is read.
-type spokenFile struct {
-	fs.Inode
-	text func() string
-}
-
-// Open makes the kernel ask for each reading.
-func (f *spokenFile) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Errno) {
-	return nil, fuse.FOPEN_DIRECT_IO, 0
-}
-
-func (f *spokenFile) Read(_ context.Context, _ fs.FileHandle, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	s := f.text()
-	if off >= int64(len(s)) {
-		return fuse.ReadResultData(nil), 0
-	}
-	return fuse.ReadResultData([]byte(s[off:min(int64(len(s)), off+int64(len(dest)))])), 0
 }
 
 // energyFile is energy_uj: mode 0400 like the real one, never cached.
