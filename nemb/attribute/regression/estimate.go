@@ -48,8 +48,8 @@ type Estimate struct {
 	// HalfWidth is that of the interval around Energy that holds the true energy
 	// with 95 %. Edges is the part of it that comes from the edges of blocks.
 	HalfWidth, Edges float64
-	// Blur is the part of HalfWidth that comes from times that are a sample (see Data.Blur). It is
-	// in no replica.
+	// Blur is the part of HalfWidth that comes from times that are a sample (see Data.Blur), and from the time of
+	// cg, which is told late. It is in no replica.
 	Blur float64
 	// Reason is Collinear where only the energy of a group is known, Noisy where
 	// Energy is no better than a guess. What all columns have or lack together, as the power of what runs
@@ -108,6 +108,7 @@ func (r *regression) estimate(g grouping, doubts map[Column]float64) *Fit {
 		Whole:    s.whole, Highest: r.highest(), Doubts: doubts, parts: map[Column]*Estimate{}, of: r.c.of, kept: r.c.kept,
 	}
 	others := r.powersOfNeighbours(g, replicas)
+	late := r.lateNeighbours(g, s)
 	for k, name := range r.columns {
 		group := g.of[k]
 		e := &Estimate{Energy: s.energy[k], Shared: s.shared[group], Reason: g.reason[k], Power: g.power[group]}
@@ -137,6 +138,8 @@ func (r *regression) estimate(g grouping, doubts map[Column]float64) *Fit {
 		e.HalfWidth = math.Hypot(f.Quantile*of*deviation(ratios), e.Edges)
 		apart := math.Hypot(f.Quantile*of*deviation(ratios)*unlike(ratios, others), e.Edges)
 		r.blur(k, e)
+		off := late(k)
+		e.HalfWidth, e.Blur = e.HalfWidth+off, e.Blur+off
 		switch {
 		case e.Reason == Resolved && apart > Unsure*e.Energy:
 			e.Reason = Noisy

@@ -117,6 +117,28 @@ func (r *regression) powersOfNeighbours(g grouping, replicas [][]float64) (power
 	return powers
 }
 
+// lateNeighbours is by how much the energy of a column may be off, in microjoules, as the time of what ran beside the
+// program is told late: the kernel brings the time of a thread that runs up to date once in a tick. As much as half of
+// what varies in it may be scatter (leastReliable). Then its power comes out as far from what it is as it is from
+// the mean, and all columns have the rest, by their times.
+func (r *regression) lateNeighbours(g grouping, s *shares) func(k int) float64 {
+	n, ok := r.index[Neighbours]
+	if !r.beside || !ok || r.columns[n] != Neighbours || r.fixed[g.of[n]] {
+		return func(int) float64 { return 0 }
+	}
+	time := 0.0
+	for _, t := range r.total {
+		time += t
+	}
+	off := math.Abs(s.energy[n]-r.mean*r.total[n]*1e3) * (1/leastReliable - 1)
+	return func(k int) float64 {
+		if k == n {
+			return off
+		}
+		return off * r.total[k] / max(time-r.total[n], 1e-300)
+	}
+}
+
 // unlike is the part of the deviation of ratios that does not go with the power of what ran beside the program: the
 // square root of what a straight line leaves of their variance.
 func unlike(ratios, powers []float64) float64 {

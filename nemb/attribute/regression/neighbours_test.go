@@ -1,6 +1,7 @@
 package regression
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 )
@@ -58,5 +59,38 @@ func TestFewNeighbours(t *testing.T) {
 	}
 	if f := d.Fits([]float64{0}, nil)[0]; f == nil || f.Beside != nil || f.Columns[Neighbours] != nil {
 		t.Errorf("%+v", f)
+	}
+}
+
+// What runs beside the program is told late: half of it in the window that follows. Its power comes out too low, and
+// the others have the rest: their intervals, and that of the program, have the truth all the same.
+func TestLateNeighbours(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	d := NewData([]Counter{{0, 1e6}}, nil)
+	truth, program, told := 0.0, 0.0, 0.0
+	for range 20000 {
+		a, own := 1e6*random.Float64(), 0.0
+		if random.IntN(10) == 0 {
+			own = 1e6
+		}
+		e := (20*a + 5*(1e6-a)) * 1e-3
+		truth += 20 * a * 1e-3
+		program += e
+		all, now := e+16*own*1e-3, told+own/2
+		told = own / 2
+		part := all * 1e6 / (1e6 + now)
+		d.Add(Window{Wall: 1e6, Spent: []float64{part}, Moved: []bool{true},
+			Times:  []Entry{{First, float32(a)}, {First + 1, float32(1e6 - a)}},
+			Beside: Beside{Time: now, Spent: []float64{all - part}}})
+	}
+	f := d.Fits([]float64{0}, nil)[0]
+	if f == nil || f.Beside == nil || f.Columns[First] == nil {
+		t.Fatalf("%+v", f)
+	}
+	if e := f.Columns[First]; math.Abs(e.Energy-truth) > e.HalfWidth || e.Blur <= 0 {
+		t.Errorf("%.0f +- %.0f uJ, want %.0f", e.Energy, e.HalfWidth, truth)
+	}
+	if got := f.Whole - f.Beside.Energy; math.Abs(got-program) > f.Beside.HalfWidth {
+		t.Errorf("the program has %.0f +- %.0f uJ, want %.0f", got, f.Beside.HalfWidth, program)
 	}
 }
