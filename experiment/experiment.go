@@ -295,7 +295,7 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 	r.Run.Finish(x.Machine.facts(p.facts(r.Outcome, report.Facts{
 		CPUMethod: account.Method(), Program: strings.Join(x.Target.Args, " "), Interval: x.Interval,
 		Instrumented: x.OwnCheckpoints,
-		PlacesOf:     x.PlacesOf, NoPlaces: x.Options.Unplaced(p.server.Sites()),
+		PlacesOf:     x.PlacesOf, NoPlaces: p.server.Unplaced(),
 		Source: x.Source, Noise: x.Noise, NoBaseline: none, State: state,
 	})))
 	if !x.OwnCheckpoints && p.command.Uninstrumented == "" && len(r.Run.Sites) == 0 {

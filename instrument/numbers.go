@@ -93,6 +93,7 @@ func (s *Server) addFile(module, file, lines string, base, count int) {
 	for i, site := range sites {
 		s.set(base+i+1, site)
 	}
+	s.notePlaces(module, file, sites)
 	s.skipped = append(s.skipped, left...)
 }
 
@@ -227,6 +228,7 @@ func (s *Server) PlaceSites(file, lines string, first int) error {
 	for i, site := range sites {
 		s.set(first+i, site)
 	}
+	s.notePlaces("", file, sites)
 	s.skipped = append(s.skipped, left...)
 	return nil
 }

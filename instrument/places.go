@@ -29,22 +29,26 @@ func (o Options) PlacesWanted(module, file string, s checkpoint.Site) bool {
 	if !o.Granularity.HasPlaces() {
 		return false
 	}
-	whole := s.Func
+	return o.PlacesOf == nil ||
+		slices.ContainsFunc(o.PlacesOf, func(f FunctionIn) bool { return f.names(module, file, s.Func) })
+}
+
+// names reports whether f stands for a function with a qualified name.
+func (f FunctionIn) names(module, file, name string) bool {
+	whole := name
 	if module != "" {
-		whole = module + "." + s.Func
+		whole = module + "." + name
 	}
-	return o.PlacesOf == nil || slices.ContainsFunc(o.PlacesOf, func(f FunctionIn) bool {
-		switch {
-		case f.File == "":
-			return Match(f.Name, s.Func) || Match(f.Name, whole)
-		case f.File != file:
-			return false
-		case f.Name == s.Func || f.Name == whole:
-			return true
-		}
-		// The file may have been loaded as another module, of which the name is.
-		return strings.HasSuffix(f.Name, "."+s.Func) && (module == "" || !strings.HasPrefix(f.Name, module+"."))
-	})
+	switch {
+	case f.File == "":
+		return Match(f.Name, name) || Match(f.Name, whole)
+	case f.File != file:
+		return false
+	case f.Name == name || f.Name == whole:
+		return true
+	}
+	// The file may have been loaded as another module, of which the name is.
+	return strings.HasSuffix(f.Name, "."+name) && (module == "" || !strings.HasPrefix(f.Name, module+"."))
 }
 
 // PlacesIn reports whether the code of some function of a file may be told apart.
@@ -75,35 +79,35 @@ func (o Options) PlacesKeys() map[string]string {
 	return files
 }
 
-// Unplaced are the names of PlacesOf of which no place is among the sites that the program has loaded. These have the
-// module in front, where the language has modules.
-func (o Options) Unplaced(sites []checkpoint.Site) (names []string) {
-	for _, f := range o.PlacesOf {
-		if !slices.ContainsFunc(sites, func(s checkpoint.Site) bool {
-			if !s.Kind.IsPlace() {
-				return false
-			}
-			if f.File != "" {
-				return f.File == s.File && (f.Name == s.Func || strings.HasSuffix(f.Name, "."+s.Func))
-			}
-			return matchEnd(f.Name, s.Func)
-		}) {
+// Unplaced are the names of Options.PlacesOf of which the program has loaded no place.
+func (s *Server) Unplaced() (names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.readChannel()
+	for i, f := range s.Options.PlacesOf {
+		if !s.placed[i] {
 			names = append(names, f.Name)
 		}
 	}
 	return names
 }
 
-// matchEnd reports whether a glob matches a name, or what is behind a dot of it.
-func matchEnd(glob, name string) bool {
-	for !Match(glob, name) {
-		_, rest, more := strings.Cut(name, ".")
-		if !more {
-			return false
+// notePlaces notes whose places are among the sites of a file that a program has loaded as a module.
+func (s *Server) notePlaces(module, file string, sites []checkpoint.Site) {
+	for _, site := range sites {
+		if !site.Kind.IsPlace() {
+			continue
 		}
-		name = rest
+		name := strings.TrimPrefix(site.Func, module+".")
+		for i, f := range s.Options.PlacesOf {
+			if !s.placed[i] && f.names(module, file, name) {
+				if s.placed == nil {
+					s.placed = map[int]bool{}
+				}
+				s.placed[i] = true
+			}
+		}
 	}
-	return true
 }
 
 // encode writes a plan, with the points of functions whose code is told apart.

@@ -29,18 +29,22 @@ func TestPlacesWanted(t *testing.T) {
 		{lines, in("/a.x", "work"), "/b.x", "work", false, false, true, false},
 		{lines, in("", "wor?"), "/b.x", "work", true, true, false, false},
 		{lines, in("", "Parser.*"), "/b.x", "Parser.parse", true, true, false, false},
-		{lines, in("", "parse"), "/b.x", "Parser.parse", false, true, false, false},
+		{lines, in("", "parse"), "/b.x", "Parser.parse", false, true, true, false},
 		{lines, in("", "other"), "/b.x", "work", false, true, true, false},
 	} {
 		o := instrument.Options{Granularity: c.granularity, PlacesOf: c.of}
-		site := checkpoint.Site{Func: c.name, File: c.file, Kind: checkpoint.LinePlace}
-		if got := o.PlacesWanted("", c.file, site); got != c.want {
+		if got := o.PlacesWanted("", c.file, checkpoint.Site{Func: c.name}); got != c.want {
 			t.Errorf("%v, %s in %s: wanted %v", c.of, c.name, c.file, got)
 		}
 		if got := o.PlacesIn(c.file); got != c.anyInFile {
 			t.Errorf("%v: in %s: %v", c.of, c.file, got)
 		}
-		if got := o.Unplaced([]checkpoint.Site{{Func: "m"}, site}); len(got) > 0 != c.unplaced {
+		s := &instrument.Server{Options: o}
+		line := "S\tline\t1\t0\t1\t" + c.name
+		if err := s.PlaceSites(c.file, line, 1); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Unplaced(); len(got) > 0 != c.unplaced {
 			t.Errorf("%v: unplaced %v", c.of, got)
 		}
 		if _, got := o.PlacesKeys()[c.file]; got != c.hasKey {
@@ -70,10 +74,29 @@ func TestPlacesOfModules(t *testing.T) {
 			t.Errorf("%v, %s of %s: %v", c.of, c.name, c.module, got)
 		}
 	}
-	o := instrument.Options{PlacesOf: []instrument.FunctionIn{{Name: "m.work"}}}
-	loaded := checkpoint.Site{Func: "m.work", Kind: checkpoint.Function}
-	if got := o.Unplaced([]checkpoint.Site{loaded}); len(got) != 1 {
-		t.Errorf("a function that is loaded without places: %v", got)
+}
+
+// TestUnplaced: a name is found where a place of that very function was loaded, and not where its end is that of
+// another's, or where the function was loaded without places.
+func TestUnplaced(t *testing.T) {
+	for _, c := range []struct {
+		name, kind, loaded string
+		want               bool
+	}{
+		{"work", "line", "work", false},
+		{"work", "line", "K.work", true},
+		{"K.work", "line", "K.work", false},
+		{"m.K.work", "line", "K.work", false},
+		{"n.K.work", "line", "K.work", true},
+		{"b.m.work", "line", "work", true},
+		{"m.work", "block", "work", false},
+		{"m.work", "function", "work", true},
+	} {
+		s := &instrument.Server{Options: instrument.Options{Granularity: instrument.Lines,
+			PlacesOf: []instrument.FunctionIn{{Name: c.name}}}}
+		if got := instrument.Load(s, "m", "/m.x", "S\t"+c.kind+"\t1\t0\t1\t"+c.loaded); len(got) > 0 != c.want {
+			t.Errorf("%s with %s of %s: %q", c.name, c.kind, c.loaded, got)
+		}
 	}
 }
 

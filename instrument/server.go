@@ -68,6 +68,7 @@ type Server struct {
 	bases   map[string]int                           // of tasks, and of files that the channel has no room for
 	begun   map[checkpoint.SiteID]checkpoint.Instant // of tasks
 	spans   map[checkpoint.SiteID]Span
+	placed  map[int]bool // those of Options.PlacesOf of which places were loaded, by index
 	dropped map[int]bool
 	skipped []Skip
 	refused []string

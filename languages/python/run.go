@@ -244,13 +244,17 @@ func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
 	if placed != "" {
 		key = s.FineKey
 	}
+	named := ""
+	if s.Options.PlacesOf != nil {
+		named = "1"
+	}
 	run := filepath.Join(s.Dir, "run")
 	write := func(name, server, ahead string) {
 		var b strings.Builder
 		for _, kv := range [][2]string{
 			{"channel", s.Channel}, {"server", server}, {"native", s.Native.Path}, {"reason", s.Native.Reason},
 			{"seals", fingerprint(s.Native.Content)}, {"cache", woven.Dir}, {"key", key}, {"here", here},
-			{"imports", imports}, {"places", places}, {"placed", placed}, {"program", target.program()}, {"foreign", beginnings(s.Options.Include)}, {"ahead", ahead},
+			{"imports", imports}, {"places", places}, {"placed", placed}, {"named", named}, {"program", target.program()}, {"foreign", beginnings(s.Options.Include)}, {"ahead", ahead},
 		} {
 			fmt.Fprintf(&b, "%s=%s\n", kv[0], strings.ReplaceAll(kv[1], "\n", " "))
 		}

@@ -23,7 +23,8 @@ class Run:
     foreign = ""   # weave other files, too, whose paths begin so: "/one:/two"
     places = ""    # "line" or "block" where parts of the code of functions are told apart
     placed = ""    # files that alone have such functions, as "/one\0key\0/two\0key": their woven code has keys of its own
-    keys = {}      # the same, key by file
+    named = ""     # "1" where functions are named in whose places it is, in any file
+    keys = {}      # placed, key by file
     nested = False  # this is not the first interpreter of the process
 
     def read(self, path):

@@ -61,7 +61,9 @@ def tell_left_out(path):
 def role(path, module):
     """What a file's plan depends on beside its text and run.key."""
     kind = "main1" if module == "__main__" else "module1" if own(path) else "module0"
-    return run.keys.get(path, "") + kind
+    key = run.keys.get(path, "")
+    # A function that is named has its places in one module, and the file may be loaded as several.
+    return (key + module + " " if key or run.named else "") + kind
 
 
 def woven(content, path, module, **how):
