@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -140,7 +141,8 @@ func (m mode) compiler(d *dialect) string {
 
 // TestPrograms builds every fixture as it is and with checkpoints, with the compiler's
 // optimisation and without. They print the same and end the same; what was entered was
-// left, in order. CG_CLANG says that clang must be there.
+// left, in order. Where it must not take long, one original of each compiler
+// stands for all levels. CG_CLANG says that clang must be there.
 func TestPrograms(t *testing.T) {
 	needCompiler(t, plusPlus)
 	object := stub(t)
@@ -151,7 +153,8 @@ func TestPrograms(t *testing.T) {
 	} else if os.Getenv("CG_CLANG") != "" {
 		t.Error(err)
 	}
-	if !long.Without(t, "-flto=1, blocks, and clang with -O0") {
+	short := long.Without(t, "-flto=1, blocks, clang with -O0, and an original built as each program with checkpoints is")
+	if !short {
 		modes = append(modes, mode{flags: "-O2 -flto=1", inline: true}, mode{flags: "-O0", places: instrument.Blocks})
 		if modes[3].clang {
 			modes = append(modes, mode{flags: "-O0 -g", inline: true, clang: true})
@@ -166,13 +169,13 @@ func TestPrograms(t *testing.T) {
 			t.Chdir(casesOf(d))
 			cache := runtimes.Cache{Dir: t.TempDir()}
 			for _, f := range all {
+				o := originals{d, f, standard, short, t.TempDir(), map[string]result{}}
 				for _, m := range modes {
 					if m.clang && f.gcc {
 						continue
 					}
 					t.Run(strings.TrimSpace(f.file+" "+m.compiler(d)+" "+m.flags+" "+string(m.places)), func(t *testing.T) {
-						m.flags = standard + m.flags + " " + f.flags
-						runFixture(t, d, cache, f, m, object)
+						o.compare(t, cache, m, object)
 					})
 				}
 			}
@@ -183,20 +186,49 @@ func TestPrograms(t *testing.T) {
 // expected are reasons for which functions of fixtures are left alone.
 var expected = []string{"attribute naked", "attribute interrupt", "is constexpr", "is consteval"}
 
-// runFixture builds a fixture twice, and compares.
-func runFixture(t *testing.T, d *dialect, cache runtimes.Cache, f fixture, m mode, object string) {
+// originals are what a fixture prints without checkpoints, by the options that it was built with.
+type originals struct {
+	dialect  *dialect
+	fixture  fixture
+	standard string // and what else all modes have
+	one      bool   // of each compiler stands for all levels
+	dir      string // for the programs
+	said     map[string]result
+}
+
+// run builds the fixture as it is, and runs it. Compilers differ, such as in the order of arguments;
+// with one, fixtures print the same at each level of optimisation, so that one original without it can stand for all.
+func (o originals) run(t *testing.T, m mode) result {
 	t.Helper()
-	target := languages.Target{Args: []string{f.file}, Flags: map[string]string{"build-flags": m.flags},
-		Interpreter: m.compiler(d)}
-	folder := filepath.Join(t.TempDir(), "plain")
-	if err := os.Mkdir(folder, 0o700); err != nil {
+	compiler, flags := m.compiler(o.dialect), m.flags
+	if o.one {
+		flags = "-O0"
+	}
+	key := compiler + " " + flags
+	if said, is := o.said[key]; is {
+		return said
+	}
+	folder := filepath.Join(o.dir, strconv.Itoa(len(o.said)))
+	if err := os.MkdirAll(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	plain := filepath.Join(folder, strings.TrimSuffix(f.file, d.endings[0]))
-	args := append(strings.Fields(m.flags), f.file, "-lm", "-o", plain)
-	if said, err := exec.Command(m.compiler(d), args...).CombinedOutput(); err != nil {
+	program := filepath.Join(folder, strings.TrimSuffix(o.fixture.file, o.dialect.endings[0]))
+	args := strings.Fields(o.standard + flags + " " + o.fixture.flags)
+	args = append(args, o.fixture.file, "-lm", "-o", program)
+	if said, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
+	o.said[key] = runProgram(t, program)
+	return o.said[key]
+}
+
+// compare builds the fixture with checkpoints, and compares it with the original.
+func (o originals) compare(t *testing.T, cache runtimes.Cache, m mode, object string) {
+	t.Helper()
+	want, d, f := o.run(t, m), o.dialect, o.fixture
+	m.flags = o.standard + m.flags + " " + f.flags
+	target := languages.Target{Args: []string{f.file}, Flags: map[string]string{"build-flags": m.flags},
+		Interpreter: m.compiler(d)}
 	b := prepareTest(t, d, cache, target)
 	if m.places != "" {
 		b.setup.Options.Granularity = m.places
@@ -213,17 +245,17 @@ func runFixture(t *testing.T, d *dialect, cache runtimes.Cache, f fixture, m mod
 	if err != nil || len(said) > 0 {
 		t.Fatalf("%v\n%s", err, said)
 	}
-	compareRuns(t, f, plain, program)
+	compareRuns(t, f, want, program)
 }
 
-// compareRuns runs a program with and without checkpoints.
-func compareRuns(t *testing.T, f fixture, plain, program string) {
+// compareRuns runs a program with checkpoints, which end and print what the original did.
+func compareRuns(t *testing.T, f fixture, want result, program string) {
 	t.Helper()
 	counts := filepath.Join(t.TempDir(), "counts")
 	if err := os.WriteFile(counts, make([]byte, 24), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want, got := runProgram(t, plain), runProgram(t, program, "CG_COUNTS="+counts)
+	got := runProgram(t, program, "CG_COUNTS="+counts)
 	if got != want {
 		t.Errorf("with checkpoints:\n%+v\nwant\n%+v", got, want)
 	}
