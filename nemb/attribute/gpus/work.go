@@ -12,18 +12,11 @@ import (
 // is known. The keys are the caller's: a kernel that was launched in a call path. The zero Work is empty.
 type Work struct {
 	slots   map[int64][]portion
-	places  map[place]int
 	weighed map[int]portion // of each key with a weight, over the whole time
 	width   checkpoint.Instant
 	n       int // portions
 	keys    int // one more than the largest key
 	Longest int // portions from which on slots become wider; 0: mostPortions
-}
-
-// place is where the portion of a key is looked for: its index in the slot.
-type place struct {
-	slot int64
-	key  int
 }
 
 // portion is for how long a key ran in a slot.
@@ -78,7 +71,7 @@ func (w *Work) AddWeighed(key int, from, to checkpoint.Instant, weight float64) 
 
 func (w *Work) add(key int, from, to checkpoint.Instant, of func(ns float64) portion) {
 	if w.slots == nil {
-		w.slots, w.places, w.width = map[int64][]portion{}, map[place]int{}, firstWidth
+		w.slots, w.width = map[int64][]portion{}, firstWidth
 	}
 	w.keys = max(w.keys, key+1)
 	most := w.Longest
@@ -98,22 +91,20 @@ func (w *Work) add(key int, from, to checkpoint.Instant, of func(ns float64) por
 
 func (w *Work) put(slot int64, p portion) {
 	all := w.slots[slot]
-	at := place{slot, p.key}
-	if i, found := w.places[at]; found {
+	if i := slices.IndexFunc(all, func(o portion) bool { return o.key == p.key }); i >= 0 {
 		all[i].add(p, 1)
 		if all[i].could > all[i].ns { // several may have run at once
 			all[i].could = max(all[i].ns, min(all[i].could, float64(w.width)))
 		}
 		return
 	}
-	w.places[at] = len(all)
 	w.slots[slot] = append(all, p)
 	w.n++
 }
 
 func (w *Work) widen() {
 	old := w.slots
-	w.slots, w.places, w.n, w.width = map[int64][]portion{}, map[place]int{}, 0, 2*w.width
+	w.slots, w.n, w.width = map[int64][]portion{}, 0, 2*w.width
 	for slot, all := range old {
 		for _, p := range all {
 			w.put(slot/2, p)
