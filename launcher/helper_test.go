@@ -104,6 +104,19 @@ func helper(name string, args []string) {
 		n, err := io.Copy(io.Discard, os.Stdin)
 		fmt.Println(n, err)
 		os.Exit(0)
+	case "parentless": // on a system that has no subreapers, a program that leaves a process
+		if err := refuseSubreapers(); err != nil {
+			fmt.Println(err)
+			os.Exit(98)
+		}
+		c, err := Start(Cmd{Args: []string{"sh", "-c", "(sleep 0.2 >&- 2>&- &) ; exit 3"}, Pty: Never})
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(97)
+		}
+		r := c.Wait()
+		fmt.Println(r.Status, r.Left, r.Orphans)
+		os.Exit(0)
 	case "closed": // which standard descriptors were, on descriptor 3
 		fmt.Fprint(os.NewFile(3, "3"), Closed(0), Closed(1), Closed(2))
 		os.Exit(0)

@@ -78,6 +78,7 @@ type Child struct {
 	forwarded  chan struct{}
 	continuing atomic.Bool // the SIGCONT to come answers our own stop
 
+	orphans error         // this process is no subreaper
 	ended   int           // eventfd: the program has ended
 	dead    chan struct{} // closed when status and usage are known
 	status  unix.WaitStatus
@@ -96,7 +97,8 @@ type Child struct {
 }
 
 // Start runs the program. The error is an *Error when it is the program's fault. It makes this process a subreaper
-// for good. One Child at a time: orphans of two could not be distinguished.
+// for good, where the system can: QEMU's user mode 7.2 cannot (Result.Orphans). One Child at a time: orphans of two could
+// not be distinguished.
 func Start(cmd Cmd) (_ *Child, err error) {
 	if len(cmd.Args) == 0 {
 		return nil, &Error{"", 127, errNotFound}
@@ -109,12 +111,9 @@ func Start(cmd Cmd) (_ *Child, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return nil, fmt.Errorf("launcher: become subreaper: %w", err)
-	}
 
 	c := &Child{
-		cmd: cmd, ended: -1,
+		cmd: cmd, ended: -1, orphans: adoptOrphans(),
 		signals: make(chan os.Signal, 64), quit: make(chan struct{}), forwarded: make(chan struct{}),
 		dead: make(chan struct{}), expired: make(chan struct{}),
 	}

@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -112,6 +113,14 @@ func setStranger(id identity, on bool) {
 func childless() bool {
 	const all = unix.WEXITED | unix.WSTOPPED | unix.WCONTINUED | unix.WALL
 	return unix.Waitid(unix.P_ALL, 0, nil, all|unix.WNOHANG|unix.WNOWAIT, nil) == unix.ECHILD
+}
+
+// adoptOrphans makes this process the next parent of those of its descendants whose own parent ends.
+func adoptOrphans() error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("prctl(PR_SET_CHILD_SUBREAPER): %w", err)
+	}
+	return nil
 }
 
 // tree returns the program's processes: root, its descendants, and those descendants whose parent ended, which fell

@@ -30,6 +30,7 @@ type Result struct {
 	IO           *IO           // nil where the kernel does not tell
 	Left         []int         // pids of its tree that were alive when Wait returned
 	OutputErr    error         // passing its output on failed; the program then met a closed pipe
+	Orphans      error         // why those of its processes whose parent has ended are not known; nil: they are
 }
 
 // IO is what the program and the descendants that it waited for read and wrote by read(2), write(2) and their
@@ -150,6 +151,7 @@ func (c *Child) wait() Result {
 		Exited:   c.status.Exited(),
 		MaxRSS:   peak(c.usage.Maxrss, c.ourPeak),
 		IO:       c.io,
+		Orphans:  c.orphans,
 	}
 	r.User, r.System = c.Times()
 	if r.Exited {

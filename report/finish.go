@@ -479,6 +479,11 @@ func (r *Run) warnOfEnd(o *measure.Outcome) {
 		r.Warn("still-running", fmt.Sprintf("%d processes of the program still run (%v); the report ends here",
 			len(o.Result.Left), o.Result.Left))
 	}
+	if err := o.Result.Orphans; err != nil {
+		r.Warn("orphans-unknown", "processes of the program whose parent has ended are not known, because the system "+
+			"does not hand them to cg ("+err.Error()+"): their energy may be in the line of other processes, and "+
+			"--timeout does not end them")
+	}
 	if o.Result.OutputErr != nil {
 		r.Warn("output-closed", "the program's output could not be passed on: "+o.Result.OutputErr.Error())
 	}
