@@ -2,6 +2,7 @@ package node
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"regexp"
 	"strconv"
@@ -154,7 +155,35 @@ main()`,
 // of its hundreds of calls.
 const mostDeopts = 40
 
-var deoptOf = regexp.MustCompile(`bailout \(kind: \S+, reason: ([^)]*)\): begin\. deoptimizing \S+ <JSFunction ([^ >]*)`)
+var deoptOf = regexp.MustCompile(`bailout \(kind: \S+, reason: ([^)]*)\): begin\. deoptimizing \S+ <JSFunction ([^ >]*)` +
+	`.*?, (\S+ <Code [^>]*>, opt id \d+)`)
+
+// deoptsOf is how many codes of each function V8 threw away for each reason, by what --trace-deopt prints. V8 keeps a loop's
+// code that it left behind the loop, and leaves it there again in the next call: that is once, however often it is told.
+func deoptsOf(said string) map[string]int {
+	n := map[string]int{}
+	told := map[string]bool{}
+	for _, m := range deoptOf.FindAllStringSubmatch(said, -1) {
+		if what := m[2] + ": " + m[1]; !told[what+m[3]] {
+			told[what+m[3]] = true
+			n[what]++
+		}
+	}
+	return n
+}
+
+// The form is that of Node 24.
+func TestDeoptsAreCountedByCode(t *testing.T) {
+	line := func(code string, id int) string {
+		return fmt.Sprintf("[bailout (kind: deopt-eager, reason: Insufficient type feedback for call): begin. deoptimizing "+
+			"0x05bf322a3fe9 <JSFunction f (sfi = 0x23b4cd027db9)>, %s <Code MAGLEV>, opt id %d, bytecode offset 40, "+
+			"deopt exit 9, FP to SP delta 120, caller SP 0x7ffd66c9f5b8, pc 0x7fa0c2803e37]\n", code, id)
+	}
+	said := line("0x1", 0) + line("0x1", 0) + line("0x2", 0) + "\n" + line("0x2", 7) + line("0x1", 0)
+	if got, want := deoptsOf(said), map[string]int{"f: Insufficient type feedback for call": 3}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
 
 // TestNoDeoptLoops: V8 compiles functions with checkpoints for good, whether each event is timed or most are counted.
 func TestNoDeoptLoops(t *testing.T) {
@@ -171,12 +200,8 @@ func TestNoDeoptLoops(t *testing.T) {
 				if got.Status != 0 {
 					t.Fatalf("%s: %s", name, got.Stderr)
 				}
-				deopts := map[string]int{}
-				for _, m := range deoptOf.FindAllStringSubmatch(got.Stdout, -1) {
-					deopts[m[2]+": "+m[1]]++
-					seen++
-				}
-				for what, n := range deopts {
+				for what, n := range deoptsOf(got.Stdout) {
+					seen += n
 					if n > mostDeopts {
 						t.Errorf("Node %s, %s, %s: %d times %s", majorOf(t, node), name, mode, n, what)
 					}
