@@ -3,7 +3,7 @@
 # .deb and the wheel in a new Debian without a C compiler, where programs in Python, Java and
 # Go are measured from dash, fish and sh, at the speed of native checkpoints; the script that installs,
 # the image, the Go module, the .rpm, npm's and Maven's beside it. What is removed leaves nothing.
-# cg of another architecture runs under QEMU. cg for musl measures beside Debian's musl, whose musl-gcc
+# cg of another architecture runs under QEMU, and measures a Python program there (emulated.sh). cg for musl measures beside Debian's musl, whose musl-gcc
 # builds the program in C.
 #
 #	testdata/packages.sh [FOLDER]   tries the packages in FOLDER, which it makes if it is not there
@@ -239,7 +239,8 @@ unshare --mount --fork sh -ec "mount --bind /proc '$work/image/proc'; mount --rb
   exec chroot '$work/image' /usr/bin/cg monitor --duration 1 --output -" >"$work/said" 2>&1 ||
   { cat "$work/said" >&2; fault "cg monitor does not run in the image"; }
 
-# The other architecture's, as far as an emulator of user programs goes: it starts no program.
+# The other architecture's: first by an emulator of user programs, which starts no program, then in a Debian of that
+# architecture, where this kernel can start its programs with the emulator.
 for other in amd64 arm64; do
   [ "$other" != "$deb" ] && [ -e "$(echo "$out"/cg-*-linux-"$other".tar.gz)" ] || continue
   emulator=qemu-aarch64-static
@@ -254,6 +255,11 @@ for other in amd64 arm64; do
   emulated analyze "$work/work.py" | grep -q fib || fault "cg for $other finds no functions"
   emulated info >/dev/null
   said "cg for $other runs under $emulator: version, analyze, info"
+  if unshare --user --map-root-user --mount mount -t binfmt_misc none /proc/sys/fs/binfmt_misc 2>/dev/null; then
+    "$root/testdata/emulated.sh" "$out"
+  else
+    said "cg for $other measures nothing here: this kernel has no binfmt_misc for a namespace (Linux 6.7 has)"
+  fi
 done
 
 said "the examples of docs/ci.md"
