@@ -46,10 +46,11 @@ print("python", fib(20))
 P
 cat >"$debian/root/try.sh" <<'P'
 set -eu
+# Here no device can be made (container=lxc), and none needs to be.
 [ ! -e /debootstrap ] || container=lxc /debootstrap/debootstrap --second-stage >/root/said || { tail /root/said; exit 1; }
 ! command -v cc >/dev/null
 measured() { # NAME CG
-  "$2" measure -g fine --json --no-sensors /root/work.py >/root/run.json 2>/root/said || { cat /root/said; exit 1; }
+  "$2" measure -g fine --json /root/work.py >/root/run.json 2>/root/said || { cat /root/said; exit 1; }
   grep -q '^python 6765$' /root/said || { cat /root/said; echo "the program did not say its result"; exit 1; }
   python3 - "$1" <<'Q'
 import json, sys
@@ -66,6 +67,7 @@ files() {
   find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /root -o -path /tmp -o -path /var/cache -o -path /var/log \
     -o -path /var/lib/dpkg \) -prune -o -print | sort
 }
+dpkg --purge cg >/dev/null 2>&1 || true # what a run before may have left, where CG_EMULATED keeps this Debian
 files >/root/before
 dpkg -i /root/cg.deb >/dev/null
 cg version | head -1
