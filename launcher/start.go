@@ -97,8 +97,8 @@ type Child struct {
 }
 
 // Start runs the program. The error is an *Error when it is the program's fault. It makes this process a subreaper
-// for good, where the system can: QEMU's user mode 7.2 cannot (Result.Orphans). One Child at a time: orphans of two could
-// not be distinguished.
+// for good, where the system can: QEMU's user mode 7.2 cannot (Result.Orphans). One Child at a time: orphans of two
+// could not be distinguished.
 func Start(cmd Cmd) (_ *Child, err error) {
 	if len(cmd.Args) == 0 {
 		return nil, &Error{"", 127, errNotFound}
