@@ -19,7 +19,6 @@ type Machine struct {
 	Filter  time.Duration // the time constant of a low-pass before the counter, 0 for none
 	Idle    float64       // W, of all packages together, all the time
 	// Clocks is for how long the processors keep one of two frequencies, on average, 0 for one alone: at the lower one
-	// Clocks is for how long the processors keep one of two frequencies, on average, 0 for one alone: at the lower one
 	// all that runs draws half.
 	Clocks time.Duration
 	// Siblings says that the neighbour runs on the same core as the program: while it runs, both draw sharedCore of

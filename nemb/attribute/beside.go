@@ -30,7 +30,7 @@ func (x *explanation) doubtBeside() {
 			x.most[d] = max(x.most[d], f.Highest)
 		}
 		if f != nil && f.Beside != nil {
-			x.windows.DivideBeside(d, 1-f.Beside.Energy/f.Whole, f.Beside.HalfWidth)
+			x.windows.DivideBeside(d, f.Rest-f.Beside.Energy, f.Beside.HalfWidth)
 		} else {
 			x.windows.Doubt(d, x.most[d])
 		}

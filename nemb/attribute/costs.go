@@ -182,7 +182,7 @@ func (o *outcome) bound(c *Cost, halfWidth []map[checkpoint.SiteID]float64, most
 		own, all := o.windows.Divided(c.Site, d)
 		if o.estimate(d, o.contexts.function(c.Site)) == nil {
 			alone, _ := o.windows.Bounds(c.Site, d)
-			c.besideDoubt += max(0, s.Hi-max(0, s.Lo)-(alone.Hi-alone.Lo)-2*off)
+			c.besideDoubt += max(0, min(s.Hi, most)-max(0, s.Lo)-(alone.Hi-alone.Lo)-2*off)
 		}
 		self.Lo, self.Hi = self.Lo+max(0, s.Lo-own.Lo), self.Hi+max(0, s.Hi+own.Hi)
 		_, i := o.hardBounds(d, c.Site)

@@ -28,6 +28,8 @@ type Fit struct {
 	Highest float64
 	// Beside is the estimate of what ran beside the program, nil where the data do not show it.
 	Beside *Estimate
+	// Rest is what that has by processor time of Whole, in microjoules.
+	Rest float64
 	// Doubts says, of contexts that have no power of their own, by how much their power may
 	// differ from that of the column that has their times: a standard deviation, as a part
 	// of it. A context that is all there is of the one around it is not in it, nor one that

@@ -79,6 +79,9 @@ func (c *collector) fitBeside(d int, runs map[Column]Run) *Fit {
 		return nil
 	}
 	f.Beside = e
+	for i := range c.blocks {
+		f.Rest += c.blocks[i].rest[d]
+	}
 	return f
 }
 

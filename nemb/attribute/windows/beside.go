@@ -62,15 +62,16 @@ func (w *Windows) Doubt(d int, most float64) {
 }
 
 // DivideBeside divides the energy of a domain between the program and what ran beside it anew, once idle power is set
-// aside: part is the program's of both, and may be off by so many microjoules (95 %). By processor time each second
-// has the same energy, whoever used it. What the paths have of the program's stays in proportion.
-func (w *Windows) DivideBeside(d int, part, off float64) {
+// aside: so many microjoules more are the program's than by processor time, by which each second has the same energy,
+// whoever used it, and they may be off by so many (95 %). What others used while the program did not run is not
+// divided. What the paths have of the program's stays in proportion.
+func (w *Windows) DivideBeside(d int, more, off float64) {
 	b := &w.Domains[d]
 	all, before := b.Program+b.Own+b.Other, float64(b.Program)
 	if before <= 0 {
 		return
 	}
-	b.Program = nemb.Energy(math.Round(min(1, max(0, part)) * float64(all)))
+	b.Program = nemb.Energy(math.Round(min(float64(all), max(0, before+more))))
 	rest := all - b.Program
 	if beside := b.Own + b.Other; beside > 0 {
 		b.Own = nemb.Energy(float64(rest) * float64(b.Own) / float64(beside))

@@ -14,7 +14,7 @@ func TestDivideBeside(t *testing.T) {
 	b.Total, b.Program, b.Own, b.Other, b.Idle = 1003, 600, 100, 301, 2
 	b.Paths, b.Direct, b.Background = []float64{100, 200, 200}, 50, []float64{100}
 	b.ProgramLo, b.ProgramHi = 500, 700
-	w.DivideBeside(0, 0.3, 60)
+	w.DivideBeside(0, -300, 60)
 	if sum := b.Program + b.Own + b.Other + b.Idle; sum != b.Total || b.Program != 300 {
 		t.Errorf("%+v: %d of %d", b, sum, b.Total)
 	}
@@ -24,7 +24,7 @@ func TestDivideBeside(t *testing.T) {
 	if b.Own != 174 {
 		t.Errorf("cg has %d, want its part of 701, 100 of 401", b.Own)
 	}
-	w.DivideBeside(0, 1.5, 0)
+	w.DivideBeside(0, 1e4, 0)
 	if b.Program != 1001 || b.Own != 0 || b.Other != 0 {
 		t.Errorf("%+v", b)
 	}
