@@ -38,9 +38,9 @@ const BusyLimit = 0.05
 // below what was measured.
 func (b *Baseline) Idle() bool { return b.Busy < BusyLimit }
 
-// slowest is how many samples a baseline has at least. More would tell no more of its mean, and what cg draws to take
-// them would be taken for idle power, and be set aside in the run once as idle power and once as cg's.
-const slowest = 100
+// mostSamples is how many samples a baseline has at most. More would tell no more of its mean. What cg draws to take
+// them would be taken for idle power, and be set aside in the run twice: as idle power and as cg's.
+const mostSamples = 100
 
 // How many blocks a baseline is cut into at most, for the interval of its
 // mean, and how many periods of its counter each is long at least.
@@ -49,7 +49,7 @@ const (
 	baselinePeriods = 10
 )
 
-// MeasureIdle measures the machine for so long, with a sampler as a run has it, but no more often than slowest says. It
+// MeasureIdle measures the machine for so long, with a sampler as a run has it, but with mostSamples at most. It
 // is nil where no sensor measures: a model has an idle power of its own.
 func MeasureIdle(ctx context.Context, sensors []nemb.Sensor, interval, span time.Duration) (*Baseline, error) {
 	measured := false
@@ -64,7 +64,7 @@ func MeasureIdle(ctx context.Context, sensors []nemb.Sensor, interval, span time
 	account := account.New()
 	defer account.Close()
 	sampler, err := sampler.Start(sensors,
-		sampler.Config{Interval: max(interval, span/slowest), Clock: clock(nil), Program: account})
+		sampler.Config{Interval: max(interval, span/mostSamples), Clock: clock(nil), Program: account})
 	if err != nil {
 		return nil, err
 	}
