@@ -214,13 +214,14 @@ func TestTerminated(t *testing.T) {
 	t.Parallel()
 	python(t)
 	dir := t.TempDir()
-	program := `import signal, sys
+	// A signal that comes right before the read is seen after it.
+	program := `import select, signal, sys
 signal.signal(signal.SIGTERM, lambda *_: print("asked", flush=True))
 def busy():
     return sum(i * i for i in range(300000))
 busy()
 print("ready", flush=True)
-while not sys.stdin.readline(): pass
+while not select.select([sys.stdin], [], [], .05)[0]: pass
 sys.exit(7)
 `
 	if err := os.WriteFile(filepath.Join(dir, "stays.py"), []byte(program), 0o600); err != nil {

@@ -124,18 +124,24 @@ func TestGoBudgetLong(t *testing.T) {
 }
 
 // TestGoBudgetAll: in windows in which all is timed nothing is drawn, neither ordinary intervals nor
-// long ones, so that long ones are as rare among those that were drawn as they are.
+// long ones, so that long ones are as rare among those that were drawn as they are. A short one in which
+// its thread had no processor is long as well, so one of five tries has to show it.
 func TestGoBudgetAll(t *testing.T) {
-	f := newGoTrees(t, 1<<12, 16)
-	f.keepTo(1000)
-	s, _ := f.sampled(t, "seldom", "300")
-	sum := s.paths["1.6"]
-	if sum.calls != 300*2001 || sum.drawn == 0 || sum.drawn+sum.lasted > sum.calls {
-		t.Fatalf("%+v", sum)
+	var tries []string
+	for range 5 {
+		f := newGoTrees(t, 1<<12, 16)
+		f.keepTo(1000)
+		s, _ := f.sampled(t, "seldom", "300")
+		sum := s.paths["1.6"]
+		if sum.calls != 300*2001 || sum.drawn == 0 || sum.drawn+sum.lasted > sum.calls {
+			t.Fatalf("%+v", sum)
+		}
+		if sum.lasted*300 <= sum.drawn {
+			return
+		}
+		tries = append(tries, fmt.Sprintf("%d of %d", sum.lasted, sum.drawn))
 	}
-	if sum.lasted*300 > sum.drawn {
-		t.Errorf("%d long intervals of %d were drawn, of calls of which one in 2001 is long", sum.lasted, sum.drawn)
-	}
+	t.Errorf("%v long intervals were drawn, of calls of which one in 2001 is long", tries)
 }
 
 // TestGoBudgetWaits: a thread that waits in the kernel, on its goroutine, earns nothing by it. Its

@@ -137,7 +137,8 @@ static void threads(uint64_t n, uint64_t m)
 	pthread_t *t = calloc(n, sizeof *t);
 	pthread_barrier_init(&barrier, NULL, (unsigned)n);
 	for (uint64_t i = 0; i < n; i++)
-		pthread_create(&t[i], NULL, calling_together, &m);
+		if (pthread_create(&t[i], NULL, calling_together, &m))
+			exit(1);
 	for (uint64_t i = 0; i < n; i++)
 		pthread_join(t[i], NULL);
 	free(t);

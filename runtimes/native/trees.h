@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #define CG_FIRST_NODES 16384u /* that are mapped at first */
@@ -166,15 +167,26 @@ static char *cg_map_path(size_t at, size_t bytes)
 	return m == MAP_FAILED ? NULL : m;
 }
 
+/* cg_limited tells whether the program's addresses are limited. */
+static int cg_limited(void)
+{
+	struct rlimit l;
+	return getrlimit(RLIMIT_AS, &l) == 0 && l.rlim_cur != RLIM_INFINITY;
+}
+
 /* cg_map_file maps what begins at a page of the file. It does not use the path,
  * which is out of reach for a program that has changed its user or its root, nor a
  * descriptor, which programs close: mremap(2) with an old size of 0 maps the file of
  * the header once more, and what is before the page is given back. Where addresses are
- * limited, there is the path. NULL if it cannot. */
+ * limited the path comes first: what is mapped for a moment may be what another thread
+ * needs then. NULL if it cannot. */
 static char *cg_map_file(size_t at, size_t bytes)
 {
+	char *m = cg_limited() ? cg_map_path(at, bytes) : NULL;
+	if (m)
+		return m;
 	munlock(cg_trees, cg_first_tree(cg_trees->trees)); /* or all of it would get memory */
-	char *m = mremap(cg_trees, 0, at + bytes, MREMAP_MAYMOVE);
+	m = mremap(cg_trees, 0, at + bytes, MREMAP_MAYMOVE);
 	if (m == MAP_FAILED)
 		return cg_map_path(at, bytes);
 	munmap(m, at);
