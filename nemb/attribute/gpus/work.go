@@ -1,6 +1,7 @@
 package gpus
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -23,23 +24,50 @@ type Work struct {
 type portion struct {
 	key    int
 	ns     float64
-	could  float64 // how long it may have run: ns where that is known
+	could  float64 // how long it may have run, but for the flights that cover the slot: ns where that is known
 	known  float64 // of ns, where its weight is known
 	weight float64 // times known
+	step   int     // how many more flights cover this slot from end to end, and those after it, than the slot before
 }
 
 func (p *portion) add(o portion, part float64) {
 	p.ns, p.known, p.weight = p.ns+o.ns*part, p.known+o.known*part, p.weight+o.weight*part
 	p.could += o.could * part
+	p.step += o.step
 }
 
-// Flight is when a key is thought to have run, within the time in which it may have.
+// limit bounds for how long it may have run by the length of its slot, or by how long it ran: several may have run at
+// once.
+func (p *portion) limit(width float64) {
+	if p.could > p.ns {
+		p.could = max(p.ns, min(p.could, width))
+	}
+}
+
+// Flight is when a key is thought to have run, within the time in which it may have: From and To lie between Since and
+// Done.
 type Flight struct{ From, To, Since, Done checkpoint.Instant }
 
-// AddWithin adds a time in which a key is thought to have run.
+// AddWithin adds a time in which a key is thought to have run. What it takes does not depend on how long the time is in
+// which it may have.
 func (w *Work) AddWithin(key int, f Flight) {
 	w.add(key, f.From, f.To, func(ns float64) portion { return portion{key: key, ns: ns} })
-	w.add(key, f.Since, f.Done, func(ns float64) portion { return portion{key: key, could: ns} })
+	if w.slots == nil || f.Done <= f.Since {
+		return
+	}
+	could := func(ns float64) portion { return portion{key: key, could: ns} }
+	first := int64((f.Since + w.width - 1) / w.width) // the slots that it covers from end to end
+	end := int64(f.Done / w.width)
+	if end <= first {
+		w.add(key, f.Since, f.Done, could)
+		return
+	}
+	since, done := checkpoint.Instant(first)*w.width, checkpoint.Instant(end)*w.width
+	w.put(first, portion{key: key, step: 1})
+	w.put(end, portion{key: key, step: -1})
+	w.add(key, f.Since, since, could)
+	w.add(key, done, f.Done, could)
+	w.fit()
 }
 
 // Slots are of this width at first: a small part of the time between two updates of a counter.
@@ -60,7 +88,9 @@ func (w *Work) AddWeighed(key int, from, to checkpoint.Instant, weight float64) 
 	} else if w.weighed == nil {
 		w.weighed = map[int]portion{}
 	}
-	of := func(ns float64) portion { return portion{key, ns, ns, ns * known, ns * weight} }
+	of := func(ns float64) portion {
+		return portion{key: key, ns: ns, could: ns, known: ns * known, weight: ns * weight}
+	}
 	if known > 0 && to > from {
 		all := w.weighed[key]
 		all.add(of(float64(to-from)), 1)
@@ -74,18 +104,12 @@ func (w *Work) add(key int, from, to checkpoint.Instant, of func(ns float64) por
 		w.slots, w.width = map[int64][]portion{}, firstWidth
 	}
 	w.keys = max(w.keys, key+1)
-	most := w.Longest
-	if most == 0 {
-		most = mostPortions
-	}
 	for from < to {
 		slot := int64(from / w.width)
 		end := min(to, checkpoint.Instant(slot+1)*w.width)
 		w.put(slot, of(float64(end-from)))
 		from = end
-		for w.n > most && w.width < 1<<40 {
-			w.widen()
-		}
+		w.fit()
 	}
 }
 
@@ -93,44 +117,49 @@ func (w *Work) put(slot int64, p portion) {
 	all := w.slots[slot]
 	if i := slices.IndexFunc(all, func(o portion) bool { return o.key == p.key }); i >= 0 {
 		all[i].add(p, 1)
-		if all[i].could > all[i].ns { // several may have run at once
-			all[i].could = max(all[i].ns, min(all[i].could, float64(w.width)))
-		}
+		all[i].limit(float64(w.width))
 		return
 	}
 	w.slots[slot] = append(all, p)
 	w.n++
 }
 
+// fit makes slots wider until there are no more portions than there may be.
+func (w *Work) fit() {
+	most := w.Longest
+	if most == 0 {
+		most = mostPortions
+	}
+	for w.n > most && w.width < 1<<40 {
+		w.widen()
+	}
+}
+
+// widen makes a slot of each two. Flights that cover only one of two from end to end do not cover the wider one: their
+// time is put into that one of the two first.
 func (w *Work) widen() {
+	for slot, all := range maps.Clone(w.slots) {
+		for _, p := range all {
+			alone := slot
+			if p.step < 0 {
+				alone--
+			}
+			if slot&1 != 0 && p.step != 0 {
+				w.put(alone, portion{key: p.key, could: float64(w.width) * math.Abs(float64(p.step))})
+			}
+		}
+	}
 	old := w.slots
 	w.slots, w.n, w.width = map[int64][]portion{}, 0, 2*w.width
 	for slot, all := range old {
 		for _, p := range all {
+			if slot&1 != 0 && p.step > 0 {
+				w.put(slot/2+1, portion{key: p.key, step: p.step})
+				p.step = 0
+			}
 			w.put(slot/2, p)
 		}
 	}
-}
-
-// between is for how long each key ran between two moments: in proportion where a slot lies in it in part; nil where
-// none did.
-func (w *Work) between(from, to float64) (sums map[int]portion) {
-	if w.slots == nil || to <= from {
-		return nil
-	}
-	width := float64(w.width)
-	for slot := int64(from / width); float64(slot)*width < to; slot++ {
-		inside := min(to, float64(slot+1)*width) - max(from, float64(slot)*width)
-		for _, p := range w.slots[slot] {
-			if sums == nil {
-				sums = map[int]portion{}
-			}
-			all := sums[p.key]
-			all.add(p, inside/width)
-			sums[p.key] = all
-		}
-	}
-	return sums
 }
 
 // IsWeighed tells whether a weight of something is known.
@@ -147,8 +176,9 @@ type Part struct {
 // ran. Bounds are those of the division, of what ran in the same time drawing different powers, none of them more than
 // the highest that was seen, and of the counter's updates.
 func (d *Division) ByWork(c Curve, w *Work) (parts []Part, rest nemb.Energy) {
-	v := byWork{division: d, curve: c, work: w, energy: make([]float64, w.keys), lo: make([]float64, w.keys),
-		hi: make([]float64, w.keys), squares: make([]float64, w.keys)}
+	numbers := func() []float64 { return make([]float64, w.keys) }
+	v := byWork{division: d, curve: c, work: w, swept: w.sweep(), energy: numbers(), lo: numbers(), hi: numbers(),
+		squares: numbers()}
 	v.windows()
 	for _, of := range v.all {
 		if of.busy >= of.length/2 {
@@ -186,6 +216,7 @@ type byWork struct {
 	division *Division
 	curve    Curve
 	work     *Work
+	swept    *sweep
 	all      []workWindow
 	most     float64 // the highest power that was seen while something ran for a known time, uJ/ns
 	step     float64 // the highest one, also of guessed times
@@ -220,7 +251,7 @@ func (v *byWork) windows() {
 			sum += weights[i]
 		}
 		for i, weight := range weights {
-			of := workWindow{length: edges[i+1] - edges[i], ran: v.work.between(edges[i], edges[i+1])}
+			of := workWindow{length: edges[i+1] - edges[i], ran: v.swept.between(edges[i], edges[i+1])}
 			if of.energy = p.program * of.length / float64(p.to-p.from); sum > 0 {
 				of.energy = p.program * weight / sum
 			}

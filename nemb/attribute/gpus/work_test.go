@@ -63,7 +63,7 @@ func TestLongActivity(t *testing.T) {
 	if w.n > w.Longest || allocated > 100*float64(w.Longest) {
 		t.Errorf("%d portions, %g allocations", w.n, allocated)
 	}
-	if got := w.between(0, 48*3600e9)[0].ns; math.Abs(got-2*24*3600e9) > 1e-9*got {
+	if got := w.sweep().between(0, 48*3600e9)[0].ns; math.Abs(got-2*24*3600e9) > 1e-9*got {
 		t.Errorf("%g ns", got)
 	}
 }
@@ -110,7 +110,10 @@ func TestByWorkSharesByWeight(t *testing.T) {
 func TestByWorkBoundsByWeight(t *testing.T) {
 	v := &byWork{division: &Division{}, work: &Work{}, most: 1, energy: make([]float64, 2), lo: make([]float64, 2), hi: make([]float64, 2),
 		squares: make([]float64, 2)}
-	of := workWindow{length: 100, energy: 100, busy: 100, ran: map[int]portion{0: {0, 10, 10, 10, 10}, 1: {1, 90, 90, 90, 0.9}}}
+	of := workWindow{length: 100, energy: 100, busy: 100, ran: map[int]portion{
+		0: {key: 0, ns: 10, could: 10, known: 10, weight: 10},
+		1: {key: 1, ns: 90, could: 90, known: 90, weight: 0.9},
+	}}
 	v.divide(of, nil)
 	for k := range v.energy {
 		if v.lo[k] > v.energy[k] || v.hi[k] < v.energy[k] {
@@ -129,7 +132,7 @@ func TestWorkIsBounded(t *testing.T) {
 	for i := range n {
 		w.Add(i%3, checkpoint.Instant(i)*second, checkpoint.Instant(i)*second+second/2)
 	}
-	sums := w.between(0, 2*n*1e9)
+	sums := w.sweep().between(0, 2*n*1e9)
 	if w.n > 100 || math.Abs(sums[0].ns+sums[1].ns+sums[2].ns-n*0.5e9) > 1 {
 		t.Errorf("%d portions, %v", w.n, sums)
 	}
