@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"cg/nemb"
+	"cg/nemb/attribute/paths"
 )
 
 // Each of two processes may draw more or less than its processor time says. What ran beside the program is known for
@@ -14,12 +15,19 @@ import (
 type besidePaths struct {
 	cpu, machine []float64   // us; machine as Window.Machine
 	energy       [][]float64 // per domain, uJ; idle power is still in it where it is set aside at the end
+	background   besideBackground
+}
+
+// besideBackground is what ran beside the background threads, in the same units.
+type besideBackground struct {
+	cpu, machine float64
+	energy       []float64
 }
 
 func (x *besidePaths) grow(domains, n int) {
 	x.cpu, x.machine = extend(x.cpu, n), extend(x.machine, n)
 	if x.energy == nil {
-		x.energy = make([][]float64, domains)
+		x.energy, x.background.energy = make([][]float64, domains), make([]float64, domains)
 	}
 	for d := range x.energy {
 		x.energy[d] = extend(x.energy[d], n)
@@ -44,8 +52,61 @@ func (b Beside) Off(most float64) (down, up float64) {
 // PathBeside is what ran beside a call path in a domain. After Settle.
 func (w *Windows) PathBeside(d int, n int32) Beside {
 	x := &w.beside
-	return Beside{
-		Energy: max(0, x.energy[d][n]-w.Domains[d].constant.power.Power*x.machine[n]), Time: x.cpu[n],
+	return w.besideOf(d, x.energy[d][n], x.machine[n], x.cpu[n])
+}
+
+// besideOf sets idle power aside.
+func (w *Windows) besideOf(d int, energy, machine, cpu float64) Beside {
+	return Beside{Energy: max(0, energy-w.Domains[d].constant.power.Power*machine), Time: cpu}
+}
+
+// shareBeside divides what ran beside a window among the call paths: its time, once the window's own is divided.
+func (w *Windows) shareBeside(out *Window, outside float64) {
+	if out.Beside.CPU <= 0 {
+		return
+	}
+	x, open := &w.beside, &w.past.open
+	open.beside.machine = w.share(x.machine, out.Beside.Machine, out.Weight, outside)
+	open.beside.cpu = w.share(x.cpu, out.Beside.CPU*1e-3, out.Weight, outside)
+	part := w.inBackground(out)
+	x.background.machine += part * out.Beside.Machine
+	x.background.cpu += part * out.Beside.CPU * 1e-3
+}
+
+// spendBeside divides the energy that a domain had beside a window.
+func (w *Windows) spendBeside(d int, out *Window, energy, outside float64) {
+	if energy <= 0 {
+		return
+	}
+	in := w.share(w.beside.energy[d], energy, out.Weight, outside)
+	if w.past.open.outside > 0 {
+		w.past.open.domains[d].beside = in
+	}
+	w.beside.background.energy[d] += w.inBackground(out) * energy
+}
+
+// inBackground is the part of a window's processor time that background threads used.
+func (w *Windows) inBackground(out *Window) float64 {
+	sum := 0.0
+	for _, used := range out.Background {
+		sum += used
+	}
+	return ratio(sum, out.Weight+w.arrears.late)
+}
+
+// moveBeside moves what ran beside a part of what is outside the threads in a window that is over.
+func (w *Windows) moveBeside(p *pastWindow, node int32, part float64) {
+	x := &w.beside
+	move := func(of []float64, from *float64) {
+		moved := part * *from
+		of[paths.Root] -= moved
+		of[node] += moved
+		*from -= moved
+	}
+	move(x.machine, &p.beside.machine)
+	move(x.cpu, &p.beside.cpu)
+	for d := range p.domains {
+		move(x.energy[d], &p.domains[d].beside)
 	}
 }
 
@@ -53,7 +114,8 @@ func (w *Windows) PathBeside(d int, n int32) Beside {
 // power in watts.
 func (w *Windows) Doubt(d int, most float64) {
 	b := &w.Domains[d]
-	var all Beside
+	rest := &w.beside.background
+	all := w.besideOf(d, rest.energy[d], rest.machine, rest.cpu)
 	for n := range w.beside.cpu {
 		all.Add(w.PathBeside(d, int32(n)))
 	}

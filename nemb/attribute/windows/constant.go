@@ -53,10 +53,7 @@ func (w *Windows) shareMachine(out *Window, used processorTimes) {
 	m.own += micro * max(0, used.own) / busy
 	m.other += micro * max(0, used.other) / busy
 	w.past.open.machine = w.share(m.paths, out.Machine, out.Weight, used.outside)
-	if out.Beside.CPU > 0 {
-		w.share(w.beside.machine, out.Beside.Machine, out.Weight, used.outside)
-		w.share(w.beside.cpu, out.Beside.CPU*1e-3, out.Weight, used.outside)
-	}
+	w.shareBeside(out, used.outside)
 	weight := out.Weight + w.arrears.late
 	if weight <= 0 {
 		m.direct += out.Machine

@@ -46,13 +46,18 @@ type pastWindow struct {
 	weight     float64 // the processor time by which its energy was divided, ns
 	outside    float64 // ns
 	machine    float64 // of what is outside, in microseconds
+	beside     pastBeside
 	domains    []pastDomain
 	claimants  []claimant
 }
 
+// pastBeside is what ran beside what is outside in a window, both in microseconds.
+type pastBeside struct{ cpu, machine float64 }
+
 // pastDomain is a domain's energy in a window.
 type pastDomain struct {
 	outside float64 // of what is outside, in microjoules
+	beside  float64 // of what ran beside that, in microjoules
 	program programEnergy
 }
 
@@ -102,8 +107,10 @@ func (w pastWindow) with(next pastWindow) pastWindow {
 	w.weight += next.weight
 	w.outside += next.outside
 	w.machine += next.machine
+	w.beside.cpu, w.beside.machine = w.beside.cpu+next.beside.cpu, w.beside.machine+next.beside.machine
 	for d, of := range next.domains {
 		w.domains[d].outside += of.outside
+		w.domains[d].beside += of.beside
 		w.domains[d].program = w.domains[d].program.plus(of.program)
 	}
 	w.claimants = slices.DeleteFunc(w.claimants, func(of claimant) bool {
@@ -215,6 +222,7 @@ func (w *Windows) move(claims []claim) (all []Claimed) {
 			w.Domains[d].Paths[c.node] += e
 			p.domains[d].outside -= e
 		}
+		w.moveBeside(p, c.node, part)
 		w.claimBounds(p, c)
 		p.machine -= machine
 		p.outside -= c.time

@@ -13,14 +13,15 @@ func TestPastIsBounded(t *testing.T) {
 	for i := range checkpoint.Tick(n) {
 		p.open = pastWindow{
 			from: i * period, to: (i + 1) * period, begun: float64(i) * period, end: float64(i+1) * period,
-			weight: period, outside: 1000, machine: 2, domains: []pastDomain{{3, programEnergy{4, 3, 5, 6, 7}}},
+			weight: period, outside: 1000, machine: 2, beside: pastBeside{5, 6},
+			domains: []pastDomain{{3, 2, programEnergy{4, 3, 5, 6, 7}}},
 		}
 		p.keep()
 		if len(p.windows) >= mostPast {
 			t.Fatalf("%d windows", len(p.windows))
 		}
 	}
-	outside, machine, energy, hi := 0.0, 0.0, 0.0, 0.0
+	outside, machine, energy, hi, beside := 0.0, 0.0, 0.0, 0.0, 0.0
 	for i, w := range p.windows {
 		if i > 0 && w.from != p.windows[i-1].to {
 			t.Errorf("window %d begins at %d, the one before it ends at %d", i, w.from, p.windows[i-1].to)
@@ -29,9 +30,11 @@ func TestPastIsBounded(t *testing.T) {
 		machine += w.machine
 		energy += w.domains[0].outside
 		hi += w.domains[0].program.hi
+		beside += w.beside.cpu + w.beside.machine + w.domains[0].beside
 	}
-	if outside != 1000*n || machine != 2*n || energy != 3*n || hi != 5*n || p.windows[len(p.windows)-1].to != n*period {
-		t.Errorf("%g ns, %g us, %g and %g uJ", outside, machine, energy, hi)
+	if outside != 1000*n || machine != 2*n || energy != 3*n || hi != 5*n || beside != 13*n ||
+		p.windows[len(p.windows)-1].to != n*period {
+		t.Errorf("%g ns, %g us, %g and %g uJ, %g beside", outside, machine, energy, hi, beside)
 	}
 	latest := p.windows[len(p.windows)-1]
 	if latest.to-latest.from != period {

@@ -332,9 +332,7 @@ func (w *Windows) divide(d int, out *Window, failed bool, used processorTimes, s
 	b.ProgramLo += program.lo
 	b.ProgramHi += program.hi
 	w.spend(d, b.spent, out.Weight, used.outside)
-	if b.beside > 0 {
-		w.share(w.beside.energy[d], b.beside, out.Weight, used.outside)
-	}
+	w.spendBeside(d, out, b.beside, used.outside)
 	if out.Weight > 0 {
 		for i, used := range out.Background {
 			b.Background[i] += b.spent * used / (out.Weight + w.arrears.late)
