@@ -206,10 +206,13 @@ func (f *fixture) place(t testing.TB, dir string) {
 }
 
 // TestCases runs every fixture as it is and with checkpoints: woven
-// anew, from the cache, and once without the native module.
+// anew, from the cache, and once without the native module. Where it must not take long, events add up and
+// lines are told apart with the default interpreter alone, and the fixtures of bytes, which differ in how a text is
+// read, do neither.
 func TestCases(t *testing.T) {
 	modes := []string{"cold", "warm", "added", "pure", "line", "block"}
-	if long.Without(t, "each program again, from the cache") {
+	short := long.Without(t, "each program again, from the cache, lines with each interpreter, and lines and sums of texts in odd bytes")
+	if short {
 		modes = []string{"cold", "added", "pure", "line"}
 	}
 	for _, f := range append(fixtures(t), encodings()...) {
@@ -219,7 +222,13 @@ func TestCases(t *testing.T) {
 				t.Setenv(name, value)
 			}
 			for _, python := range interpretersFrom(t, f.needs) {
-				t.Run(version(python), func(t *testing.T) { f.compare(t, python, modes) })
+				t.Run(version(python), func(t *testing.T) {
+					some := modes
+					if short && (python != byDefault(t) || strings.HasPrefix(f.name, "bytes/")) {
+						some = []string{"cold", "pure"}
+					}
+					f.compare(t, python, some)
+				})
 			}
 		})
 	}
