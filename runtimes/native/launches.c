@@ -492,16 +492,20 @@ static six real_of(struct function *f, int way)
 }
 
 /* ours_for is the function that stands before one of the driver's; NULL for none, or where there are more of the same
- * name than ways. */
+ * name than ways. Of what waits and of what ends something the driver keeps the first version beside the second, whose
+ * name ends in _v2: both take the same handle first. */
 static void *ours_for(const char *name, int own_default, int any_version, void *real)
 {
 	for (size_t i = 0; i < FUNCTIONS; i++) {
 		struct function *f = &functions[i];
 		size_t n = strlen(f->name), base = n > 3 && !strcmp(f->name + n - 3, "_v2") ? n - 3 : n;
 		int way = own_default ? OWN_DEFAULT : PLAIN;
-		if (any_version ? strncmp(name, f->name, base) || name[base] : strncmp(name, f->name, n))
+		int first = base < n && f->shape.stream == -3 && !strncmp(name, f->name, base) && !name[base];
+		if (any_version ? strncmp(name, f->name, base) || name[base] : !first && strncmp(name, f->name, n))
 			continue;
-		if (!any_version && name[n]) {
+		if (!any_version && first)
+			way = OTHER_PLAIN;
+		else if (!any_version && name[n]) {
 			if (strcmp(name + n, suffix(f)))
 				continue;
 			way = OWN_DEFAULT;

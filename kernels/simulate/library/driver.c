@@ -368,6 +368,14 @@ int cuGraphLaunch(struct graph *g, void *stream) {
 }
 int standin_graph_events(void) { return graph_events; }
 
+// The first version of each, which the driver keeps for programs that ask for that name.
+int cuCtxDestroy(struct context *c) { return cuCtxDestroy_v2(c); }
+int cuStreamDestroy(struct stream *s) { return cuStreamDestroy_v2(s); }
+int cuEventDestroy(struct event *e) { return cuEventDestroy_v2(e); }
+int cuDevicePrimaryCtxReset(int device) { return cuDevicePrimaryCtxReset_v2(device); }
+int cuDevicePrimaryCtxRelease(int device) { return cuDevicePrimaryCtxRelease_v2(device); }
+int cuStreamBeginCapture(void *stream) { return cuStreamBeginCapture_v2(stream, 0); }
+
 // Its own table: NVIDIA's does not ask the dynamic linker.
 #define ONE(name) {#name, (void *)name}
 int cuGetProcAddress(const char *, void **, int, uint64_t);
