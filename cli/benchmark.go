@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"cg/launcher"
 	"cg/load"
 	"cg/near"
+	"cg/nemb/habits"
 )
 
 func benchmarkCommand() *cli.Command {
@@ -129,6 +132,9 @@ func loadCommand() *cli.Command {
 			&cli.IntFlag{Name: "rounds", Usage: "do `N` rounds in each thread, instead"},
 			&cli.IntFlag{Name: "intensity", Value: 100, Usage: "`PERCENT` of the time"},
 			&cli.IntFlag{Name: "threads", Usage: "in `N` threads; default: one for each processor"},
+			&cli.BoolFlag{Name: "square", Usage: "keep a GPU busy and idle by turns, and print when it " +
+				"was busy, in ns of CLOCK_MONOTONIC"},
+			sysrootFlag(),
 			&cli.IntFlag{Name: "parent", Usage: "end when `PID`, which started it, has ended"},
 		},
 		Action: func(c *cli.Context) error {
@@ -139,6 +145,9 @@ func loadCommand() *cli.Command {
 			if parent := c.Int("parent"); parent > 0 {
 				go endWithParent(parent)
 			}
+			if c.Bool("square") {
+				return runSquare(c)
+			}
 			n, err := load.Run(load.Config{Kind: c.Args().First(), Threads: c.Int("threads"),
 				Intensity: c.Int("intensity"), Duration: d, Rounds: c.Int("rounds")})
 			if err != nil {
@@ -148,6 +157,26 @@ func loadCommand() *cli.Command {
 			return nil
 		},
 	}
+}
+
+// runSquare is the load by which cg doctor --gpu finds how readings follow a GPU's power.
+func runSquare(c *cli.Context) error {
+	root, err := sysroot(c)
+	if err != nil {
+		return err
+	}
+	library := ""
+	if root.Dir != "" {
+		library = filepath.Join(root.Dir, "lib", "libcuda.so.1")
+	}
+	tell := func(from, to int64) { put("%d %d\n", from, to) }
+	err = load.Square(library, habits.Lengths(), tell)
+	if errors.Is(err, load.ErrNoGPU) {
+		return fail(statusUsage, "%w", err)
+	} else if err != nil {
+		return fail(statusFailure, "%w", err)
+	}
+	return nil
 }
 
 // endWithParent ends this process soon after its parent has died. The kernel's

@@ -29,7 +29,8 @@ second (and reports one that stands still, or shows an impossible power), and
 looks at energy filtering, virtualisation, containers, rights, other sessions,
 load and steal. Asks what runs or builds the programs of each language for its
 version. The last line is the one command that improves measuring most.
---gpu looks at NVIDIA's GPUs alone, for two seconds.
+--gpu looks at NVIDIA's GPUs alone. On those that no process holds it puts a load of
+twelve seconds, to find how their readings follow their power, and keeps that in the cache.
 
 Exit status: 0 something (--gpu: a GPU's driver) measures energy; 1 nothing does (cg still works, and
 estimates); 2 usage.`,

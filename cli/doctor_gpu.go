@@ -1,20 +1,30 @@
 package cli
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"cg/load"
 	"cg/nemb"
 	"cg/nemb/doctor"
+	"cg/nemb/habits"
 	"cg/pmsampling/cupti"
+	"cg/shown"
 )
 
 // watchedGPU is how long doctor --gpu watches the counters: they move some ten times a second.
 const watchedGPU = 2 * time.Second
+
+// longestSquare is how long the load of doctor --gpu may take, of which its own phases are some twelve seconds.
+const longestSquare = time.Minute
 
 // runDoctorGPU tells what can be measured of NVIDIA's GPUs.
 func runDoctorGPU(c *cli.Context, root nemb.Root) error {
@@ -22,6 +32,15 @@ func runDoctorGPU(c *cli.Context, root nemb.Root) error {
 		return fail(statusUsage, "doctor: -s and --gpu both say what is looked at: leave one out")
 	}
 	d := doctor.GPUs(root, watchedGPU)
+	for _, found := range d.Habits(root, func(uuid string) ([]habits.Busy, error) { return squareLoad(root, uuid) }) {
+		folder, ok := habitsFolder()
+		if !ok {
+			break // the diagnosis is none of what is kept
+		}
+		if err := habits.Keep(folder, found.Device, time.Now(), found.Readings); err != nil {
+			d.Findings = append(d.Findings, doctor.Finding{Check: "habits", Level: doctor.Warning, Text: err.Error()})
+		}
+	}
 	d.Findings = append(d.Findings, kernelFinding(root))
 	d.Findings = append(d.Findings, samplingFindings(root)...)
 	next, _ := d.Next()
@@ -38,6 +57,44 @@ func runDoctorGPU(c *cli.Context, root nemb.Root) error {
 		return ended(statusFailure)
 	}
 	return err
+}
+
+// squareLoad puts a load on a GPU, in a process of its own: what the CUDA driver does there is no matter of cg's own.
+func squareLoad(root nemb.Root, uuid string) ([]habits.Busy, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"load", "--square", "--parent", strconv.Itoa(os.Getpid())}
+	if root.Dir != "" {
+		args = append(args, "--sysroot", root.Dir)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), longestSquare)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, self, append(args, load.GPU)...)
+	if uuid != "" {
+		cmd.Env = append(os.Environ(), "CUDA_VISIBLE_DEVICES="+uuid)
+	}
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("it did not end within %v", longestSquare)
+	}
+	if text := strings.TrimPrefix(strings.TrimSpace(stderr.String()), "cg: "); err != nil && text != "" {
+		return nil, errors.New(shown.Line(text))
+	} else if err != nil {
+		return nil, err
+	}
+	var busy []habits.Busy
+	for line := range strings.Lines(string(out)) {
+		var b habits.Busy
+		if _, err := fmt.Sscan(line, &b.From, &b.To); err != nil {
+			return nil, fmt.Errorf("it told %q", line)
+		}
+		busy = append(busy, b)
+	}
+	return busy, nil
 }
 
 // kernelFinding tells whether cg measure --gpu-kernels finds what it needs.

@@ -11,7 +11,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/nemb"
+	"cg/nemb/habits"
 	"cg/nemb/idle"
+	"cg/runtimes"
 )
 
 // machine is where a command measures, with its sensors open.
@@ -54,7 +56,20 @@ func openMachine(ctx context.Context, c *cli.Context) (*machine, error) {
 		return nil, fail(statusSelf, "-s %s: none of these can be read here%s", strings.Join(want, ","),
 			because(slices.Concat(m.found.Denied, m.found.Hung)))
 	}
+	if folder, ok := habitsFolder(); ok {
+		if err := habits.Set(folder, m.found.Sensors); err != nil {
+			m.found.Notes = append(m.found.Notes, nemb.Note{Text: err.Error() +
+				": what is published of such GPUs is used (cg doctor --gpu measures it anew)"})
+		}
+	}
 	return m, nil
+}
+
+// habitsFolder is where it is kept how the readings of GPUs follow their power; false without a cache.
+func habitsFolder() (runtimes.Cache, bool) {
+	cache, _ := keeping()
+	folder, err := cache.Sub("gpus")
+	return folder, err == nil
 }
 
 func (m *machine) close() { m.found.Close() }

@@ -215,6 +215,7 @@ func TestScripts(t *testing.T) {
 			"nvml":   makeNVML,
 			"amdsmi": makeAMDSMI,
 			"cupti":  makeCUPTI,
+			"busy":   makeBusy,
 			"cuda":   makeCUDA,
 			"driver": makeDriver,
 		},
@@ -345,6 +346,14 @@ func makeNVML(ts *testscript.TestScript, neg bool, args []string) {
 func makeAMDSMI(ts *testscript.TestScript, neg bool, args []string) {
 	_, err := simulate.AMDSMI(ts.MkAbs(args[0]), ts.ReadFile(args[1]), args[2:]...)
 	ts.Check(err)
+}
+
+// makeBusy lets what the stand-in of the CUDA driver runs draw power from that of NVML: busy CUPTI.CONF NVML.CONF.
+func makeBusy(ts *testscript.TestScript, neg bool, args []string) {
+	path := ts.MkAbs(args[0])
+	conf, err := os.ReadFile(path)
+	ts.Check(err)
+	ts.Check(os.WriteFile(path, append(conf, "\nbusy 320 "+ts.MkAbs(args[1])+"\n"...), 0o644))
 }
 
 // makeCUPTI makes CUPTI and the CUDA driver of GPUs that do not exist: cupti DIR CONF [DEFINE]...; without a

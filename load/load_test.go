@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,11 +80,22 @@ func TestGPU(t *testing.T) {
 		if _, err := Run(Config{Kind: GPU, Intensity: 100, Rounds: 5, Threads: 2}); err == nil || !strings.Contains(err.Error(), "2 threads of gpu_compute: it runs on the GPU") {
 			t.Errorf("threads: %v", err)
 		}
+		// Busy, idle, busy: what was busy is told, in order.
+		var told []int64
+		err = Square("", []time.Duration{time.Millisecond, 2 * time.Millisecond, time.Millisecond}, func(from, to int64) { told = append(told, from, to) })
+		if test.err == "" && (err != nil || len(told) != 4 || !slices.IsSorted(told) || told[2]-told[1] < int64(2*time.Millisecond)) {
+			t.Errorf("square: %v, %v", told, err)
+		} else if test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
+			t.Errorf("square: %v", err)
+		}
 		if errors.Is(err, ErrNoGPU) != test.absent || errors.Is(CheckGPU(), ErrNoGPU) != test.absent {
 			t.Errorf("%v: %v, %v", test.define, err, CheckGPU())
 		}
 	}
 	libcuda = filepath.Join(t.TempDir(), "libcuda.so.1")
+	if err := Square("", []time.Duration{1}, nil); !errors.Is(err, ErrNoGPU) {
+		t.Error(err)
+	}
 	if err := CheckGPU(); !errors.Is(err, ErrNoGPU) {
 		t.Error(err)
 	}

@@ -152,7 +152,7 @@ func (w *watch) divide(series nemb.Series, domains []nemb.Domain) []*gpus.Divisi
 		}
 		curve := curveOf(series, d)
 		division := log.Divide(curve, base)
-		division.Unsampled = 1e6 * domain.Sampled.Unsampled(curve.Knots, float64(curve.From), float64(curve.To))
+		division.Hidden = 1e6 * domain.Habits.Off(curve.Knots, float64(curve.From), float64(curve.To))
 		all[d] = &division
 	}
 	return all

@@ -106,6 +106,6 @@ func curveOf(series nemb.Series, d int) gpus.Curve {
 	first, last := series.Samples[0], series.Samples[len(series.Samples)-1]
 	return gpus.Curve{
 		Knots: series.Knots(d), From: first.Time, To: last.Time, Period: series.Domains[d].Period,
-		Total: last.Energy[d] - first.Energy[d],
+		Total: last.Energy[d] - first.Energy[d], Settled: series.Domains[d].Habits.Settled(),
 	}
 }

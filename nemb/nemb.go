@@ -58,8 +58,8 @@ type Domain struct {
 	// Lo and Hi bound the true value as factors of the reading (95 %):
 	// 0.5 and 1.5 for a model that is good to +-50 %, 1 and 1 for a counter.
 	Lo, Hi float64
-	// Sampled says that its power is sampled for a part of the time alone.
-	Sampled PartTime
+	// Habits are how its counter follows its power.
+	Habits Habits
 	// Most is a power in watts that the domain cannot draw: a counter that
 	// shows more is taken in the wrong unit. 0 where nothing is known.
 	Most float64

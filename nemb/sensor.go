@@ -103,3 +103,23 @@ type Adjusting interface {
 	// Adjust calls change for each domain, in the order of Domains.
 	Adjust(change func(*Domain))
 }
+
+// Habitual is the sensor of a device whose counter has habits that can be measured.
+type Habitual interface {
+	Adjusting
+	Device() Device
+	// Readings are what the device tells of its energy and its power, one more often than the other perhaps.
+	Readings() []Reading
+	// Counted is the Name of the reading that the sensor's domain comes from.
+	Counted() string
+}
+
+// Device is which one a sensor is of. What it does not tell is "".
+type Device struct{ UUID, Name, Driver string }
+
+// Reading is a number that a device tells.
+type Reading struct {
+	Name   string // energy, power, average_power
+	Counts bool   // joules that add up, else watts
+	Read   func() (float64, error)
+}

@@ -53,6 +53,8 @@ type GPU struct {
 	OtherJ           *Joules `json:"other_processes_j"`
 	IdleJ            Joules  `json:"idle_j"`
 	UnattributedJ    Joules  `json:"unattributed_j"`
+	// Counter is how its counter follows its power; nil where that is not known.
+	Counter *GPUCounter `json:"counter,omitempty"`
 }
 
 // gpus says how the energy of each GPU was divided.
@@ -64,7 +66,8 @@ func (r *Run) gpus(e energies) {
 		}
 		l := e.result.Domains[d]
 		one := GPU{Domain: e.domains[d].ID, Method: division.Method, Reason: string(division.Reason),
-			SideBySide: division.AtOnce, IdleJ: Joules(l.Idle), UnattributedJ: Joules(l.Unattributed)}
+			SideBySide: division.AtOnce, Counter: counterHabits(e.domains[d].Habits),
+			IdleJ: Joules(l.Idle), UnattributedJ: Joules(l.Unattributed)}
 		switch used := !division.Unused; {
 		case division.Unused, isDivided(division) && l.GPU > 0:
 			one.UsedByProgram = &used

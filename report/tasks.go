@@ -292,7 +292,7 @@ func (s *sharing) used(d int, t *Task) (joules, less, more float64, method strin
 			l, m := unseen(s.knots[d], from, to, s.domains[d].Period)
 			less, more = less+l, more+m
 		}
-		off := math.Hypot(span.Slack, s.domains[d].Sampled.Unsampled(s.knots[d], from, to))
+		off := math.Hypot(span.Slack, s.domains[d].Habits.Off(s.knots[d], from, to))
 		joules, less, more = joules+span.Joules, less+off, more+off
 	}
 	return joules, less, more, method, true

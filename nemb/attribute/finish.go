@@ -204,7 +204,7 @@ func (l *Ledger) assign(g *gpus.Division, domain nemb.Domain) {
 		left -= e
 		return e
 	}
-	l.Late += nemb.Energy(g.Unsampled)
+	l.Late += nemb.Energy(g.Hidden)
 	l.GPU, l.Other, l.Idle = take(g.Program), take(g.Other), take(g.Idle)
 	l.Unattributed = left
 	if g.Method == gpus.Unattributed {

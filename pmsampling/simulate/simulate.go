@@ -20,6 +20,9 @@ import (
 //go:embed library/cupti.c
 var source string
 
+//go:embed library/launch.c
+var launch string
+
 // CUPTI compiles the libraries into dir: libcupti.so.13, libnvperf_host.so, libnvperf_target.so and libcuda.so.1.
 // define leaves something out, or makes them older: OLD (CUDA 12.9), OLDER (12.6), NO_PM (CUDA 12.4), each
 // of which is libcupti.so.12.
@@ -70,7 +73,7 @@ func compiled(define []string) ([]byte, error) {
 		args = append(args, "-D"+d)
 	}
 	cmd := exec.Command("cc", args...)
-	cmd.Stdin = strings.NewReader(abi.Header + source)
+	cmd.Stdin = strings.NewReader(abi.Header + source + launch)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("simulate: cc %s: %w\n%s", strings.Join(args, " "), err, text)
 	}

@@ -19,9 +19,9 @@ type Division struct {
 	Program, Other, Idle, Unattributed nemb.Energy
 	// ProgramLo and ProgramHi bound Program, in microjoules, without the bounds of the counter.
 	ProgramLo, ProgramHi float64
-	// Unsampled is by how much Total and Program may be off as the power is sampled for a part of the time alone, in
-	// microjoules.
-	Unsampled float64
+	// Hidden is by how much Total and Program may be off by the habits of the counter, in microjoules: it samples a
+	// part of the time alone, or is late.
+	Hidden float64
 	// IdlePower is what Idle holds; without a Method where it is not known.
 	IdlePower nemb.IdlePower
 	// Unused is set where the program is known to have had no context on the GPU.
@@ -49,6 +49,7 @@ type Curve struct {
 	From, To checkpoint.Instant
 	Total    nemb.Energy // between From and To
 	Period   time.Duration
+	Settled  time.Duration // after a change of power all of it is told, 0 for one second
 }
 
 // at is the energy from the begin of the curve up to a moment, in joules: linear between

@@ -19,7 +19,7 @@ type divider struct {
 	empty   bool           // base is of a GPU on which nobody held a context
 }
 
-// settled is how long a GPU's power takes to fall when kernels end: clocks stay up for a
+// settled is how long a GPU's power takes at least to fall when kernels end: clocks stay up for a
 // while, and the power that some drivers tell is the mean of a second (Yang et al., arXiv
 // 2312.02741).
 const settled = time.Second
@@ -67,7 +67,7 @@ func (v *divider) meanQuiet(accepts func(*span) bool) nemb.IdlePower {
 			continue
 		}
 		if i > 0 && v.spans[i-1].state == active {
-			s.from += checkpoint.Instant(settled)
+			s.from += checkpoint.Instant(max(settled, v.curve.Settled))
 		}
 		if s.length() < float64(2*v.curve.Period) || s.length() <= 0 {
 			continue

@@ -82,6 +82,7 @@ FORWARD(nvmlDeviceGetAccountingMode)
 FORWARD(nvmlDeviceGetAccountingPids)
 FORWARD(nvmlDeviceGetAccountingStats)
 FORWARD(nvmlDeviceGetArchitecture)
+FORWARD(nvmlDeviceGetCudaComputeCapability)
 
 HIDDEN const char *nvmlErrorString(int code) {
 	const char *(*f)(int) = (const char *(*)(int))find("nvmlErrorString");
@@ -112,7 +113,7 @@ ABSENT(nvmlDeviceGetConfComputeGpuAttestationReport)
 ABSENT(nvmlDeviceGetConfComputeGpuCertificate) ABSENT(nvmlDeviceGetConfComputeMemSizeInfo)
 ABSENT(nvmlDeviceGetConfComputeProtectedMemoryUsage) ABSENT(nvmlDeviceGetCoolerInfo)
 ABSENT(nvmlDeviceGetCpuAffinity) ABSENT(nvmlDeviceGetCpuAffinityWithinScope)
-ABSENT(nvmlDeviceGetCreatableVgpus) ABSENT(nvmlDeviceGetCudaComputeCapability)
+ABSENT(nvmlDeviceGetCreatableVgpus)
 ABSENT(nvmlDeviceGetCurrPcieLinkGeneration) ABSENT(nvmlDeviceGetCurrPcieLinkWidth)
 ABSENT(nvmlDeviceGetCurrentClockFreqs) ABSENT(nvmlDeviceGetCurrentClocksEventReasons)
 ABSENT(nvmlDeviceGetCurrentClocksThrottleReasons) ABSENT(nvmlDeviceGetDecoderUtilization)

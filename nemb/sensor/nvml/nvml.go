@@ -109,23 +109,6 @@ const (
 	pciePeriod = 500 * time.Millisecond
 )
 
-// nvmlBand: readings are within 5 % of the power that is drawn (nvml.h,
-// nvmlDeviceGetPowerUsage; Yang et al., SC24, arXiv 2312.02741).
-const nvmlBand = 0.05
-
-// partTime is what Yang, Adamek and Armour saw of the A100 and the H100: the power of each 100 ms is that of 25 ms of
-// it (SC24, arXiv 2312.02741). Other GPUs of these architectures, and newer ones, are taken to do the same.
-var partTime = nemb.PartTime{Part: 0.25, Window: 100 * time.Millisecond}
-
-// sampled tells how a GPU samples its power: the whole time, up to Turing.
-func (g *gpu) sampled() nemb.PartTime {
-	if a, code := g.device.GetArchitecture(); code == nvml.SUCCESS && a >= nvml.DEVICE_ARCH_AMPERE &&
-		a != nvml.DEVICE_ARCH_UNKNOWN {
-		return partTime
-	}
-	return nemb.PartTime{}
-}
-
 // nvmlLibrary is NVML, initialized once and shut down with its last user.
 type nvmlLibrary struct {
 	nvml.Interface
@@ -333,7 +316,7 @@ func nvmlSensors(lib *nvmlLibrary) ([]nemb.Sensor, error) {
 func newGPUEnergy(lib *nvmlLibrary, g *gpu) (*gpuEnergy, error) {
 	s := &gpuEnergy{lib: lib, gpu: g, who: newOccupants(), domain: nemb.Domain{
 		ID: g.id, Kind: "gpu", Method: nemb.Measured, Period: nvmlPeriod, Step: nvmlStep,
-		InTotal: true, Lo: 1 - nvmlBand, Hi: 1 + nvmlBand, Sampled: g.sampled(),
+		InTotal: true, Lo: 1 - nvmlScale, Hi: 1 + nvmlScale, Habits: g.published(),
 		Source: "NVML total energy" + g.note,
 	}}
 	s.energy = s.count
@@ -342,12 +325,13 @@ func newGPUEnergy(lib *nvmlLibrary, g *gpu) (*gpuEnergy, error) {
 	var refused *nvmlError
 	if errors.As(err, &refused) && unsupported(refused.code) {
 		s.energy = s.integrate
-		for _, s.power = range []gpuReading{{"power_w", "W", instantPower}, {"power_w", "W", averagePower}} {
+		for _, s.power = range []gpuReading{{powerReading, "W", instantPower}, {averageReading, "W", averagePower}} {
 			if _, err = s.power.read(g); err == nil {
 				break
 			}
 		}
 		s.domain.Method, s.domain.Step = nemb.Derived, 0
+		s.domain.Habits = g.publishedPower(s.power.name)
 		s.domain.Source = "NVML power, integrated" + g.note
 		if errors.As(err, &refused) && unsupported(refused.code) {
 			return nil, fmt.Errorf("nvml: %s tells neither energy nor power: %w", g.id, fs.ErrNotExist)

@@ -258,21 +258,34 @@ func TestNVMLLostWhileSampled(t *testing.T) {
 	}
 }
 
-// GPUs from Ampere on sample a part of the time; of one whose architecture the driver does not tell it is not said.
-func TestSampledPart(t *testing.T) {
+// What is published of the A100 and the H100 is assumed of their neighbours, and of nothing older. A power that is said
+// to be a mean is one of a second, but on the A100.
+func TestPublishedHabits(t *testing.T) {
+	const ms = time.Millisecond
 	for _, test := range []struct {
 		architecture nvml.DeviceArchitecture
+		major, minor int
 		code         nvml.Return
-		want         float64
+		want         nemb.HabitsOrigin
+		part         float64
+		average      time.Duration
 	}{
-		{nvml.DEVICE_ARCH_TURING, nvml.SUCCESS, 0}, {nvml.DEVICE_ARCH_AMPERE, nvml.SUCCESS, 0.25},
-		{nvml.DEVICE_ARCH_HOPPER, nvml.SUCCESS, 0.25}, {nvml.DEVICE_ARCH_UNKNOWN, nvml.SUCCESS, 0},
-		{0, nvml.ERROR_FUNCTION_NOT_FOUND, 0},
+		{nvml.DEVICE_ARCH_TURING, 7, 5, nvml.SUCCESS, nemb.HabitsUnknown, 1, 0},
+		{nvml.DEVICE_ARCH_AMPERE, 8, 0, nvml.SUCCESS, nemb.HabitsPublished, 0.25, 25 * ms},
+		{nvml.DEVICE_ARCH_AMPERE, 8, 6, nvml.SUCCESS, nemb.HabitsAssumed, 0.25, 1000 * ms},
+		{nvml.DEVICE_ARCH_ADA, 8, 9, nvml.SUCCESS, nemb.HabitsAssumed, 0.25, 1000 * ms},
+		{nvml.DEVICE_ARCH_HOPPER, 9, 0, nvml.SUCCESS, nemb.HabitsPublished, 0.25, 1000 * ms},
+		{nvml.DEVICE_ARCH_UNKNOWN, 9, 0, nvml.SUCCESS, nemb.HabitsUnknown, 1, 0},
+		{0, 9, 0, nvml.ERROR_FUNCTION_NOT_FOUND, nemb.HabitsUnknown, 1, 0},
 	} {
 		g := &gpu{device: &mock.Device{
-			GetArchitectureFunc: func() (nvml.DeviceArchitecture, nvml.Return) { return test.architecture, test.code }}}
-		if got := g.sampled().Part; got != test.want {
-			t.Errorf("%v, %v: %v, want %v", test.architecture, test.code, got, test.want)
+			GetArchitectureFunc:          func() (nvml.DeviceArchitecture, nvml.Return) { return test.architecture, test.code },
+			GetCudaComputeCapabilityFunc: func() (int, int, nvml.Return) { return test.major, test.minor, nvml.SUCCESS }}}
+		if h := g.published(); h.Origin != test.want || h.Part() != test.part {
+			t.Errorf("%d.%d: %+v, want %s %v", test.major, test.minor, h, test.want, test.part)
+		}
+		if h := g.publishedPower(averageReading); h.Window != test.average {
+			t.Errorf("%d.%d: a mean of %v, want %v", test.major, test.minor, h.Window, test.average)
 		}
 	}
 }

@@ -16,6 +16,12 @@
 //	migmode I           device I is divided into MIG instances; its handle is the whole
 //	mig I               the handle of device I is a MIG instance of it
 //	architecture I N    NVML_DEVICE_ARCH_* of device I (9, Hopper)
+//	capability I N M    the compute capability of device I (9 0)
+//	habit I T W D       the counter of device I moves each T ms, by the mean power of the W ms that
+//	                    ended D ms before, times T
+//	powerhabit I T W D  its powers change each T ms: the mean of the W ms that ended D ms before
+//	averagehabit I T W D  the same of its power that is said to be an average
+//	version TEXT        of the driver (550.54.15)
 //	fail I FUNCTION N   that function answers N for device I, * for all
 //	block MS            how long the throughput of PCIe takes to read (0)
 //
@@ -57,16 +63,26 @@ struct conf {
 	int known; // processes
 	int clients, mps[MAX], drawers, draws[MAX];
 	unsigned client[MAX], drawer[MAX];
+	int major[MAX], minor[MAX];
+	char version[32];
+	struct habit {
+		double period, window, delay; // s; no period: the device has none
+	} habit[MAX], power_habit[MAX], average_habit[MAX];
 	const char *function; // that is asked for
 	int device, fail;     // what it answers
 };
 
+static struct habit seconds(struct habit ms) {
+	return (struct habit){ms.period * 1e-3, ms.window * 1e-3, ms.delay * 1e-3};
+}
+
 static struct conf conf(int device, const char *function) {
-	struct conf c = {.gpus = 1, .every = 0.2};
+	struct conf c = {.gpus = 1, .every = 0.2, .version = "550.54.15"};
 	for (int i = 0; i < MAX; i++) {
 		c.watts[i] = 100;
 		c.idle[i] = -1;
 		c.architecture[i] = 9;
+		c.major[i] = 9;
 	}
 	Dl_info info;
 	char path[4096], line[256], which[16], name[32];
@@ -76,7 +92,8 @@ static struct conf conf(int device, const char *function) {
 	FILE *f = fopen(path, "re");
 	if (!f)
 		return c;
-	int i, n;
+	int i, n, m;
+	struct habit h;
 	unsigned pid;
 	double w;
 	struct process p;
@@ -90,6 +107,16 @@ static struct conf conf(int device, const char *function) {
 		else if ((p.watts = -1, sscanf(line, "process %d %u %lf %lf %lf %lf %lf", &p.device, &p.pid, &p.sm, &p.mib,
 		                               &p.begin, &p.end, &p.watts)) >= 6 && c.known < MOST)
 			c.processes[c.known++] = p;
+		else if (sscanf(line, "capability %d %d %d", &i, &n, &m) == 3 && i < MAX)
+			c.major[i] = n, c.minor[i] = m;
+		else if (sscanf(line, "habit %d %lf %lf %lf", &i, &h.period, &h.window, &h.delay) == 4 && i < MAX)
+			c.habit[i] = seconds(h);
+		else if (sscanf(line, "powerhabit %d %lf %lf %lf", &i, &h.period, &h.window, &h.delay) == 4 && i < MAX)
+			c.power_habit[i] = seconds(h);
+		else if (sscanf(line, "averagehabit %d %lf %lf %lf", &i, &h.period, &h.window, &h.delay) == 4 && i < MAX)
+			c.average_habit[i] = seconds(h);
+		else if (sscanf(line, "version %31s", c.version) == 1)
+			continue;
 		else if (sscanf(line, "every %lf", &w) == 1)
 			c.every = w * 1e-3;
 		else if (sscanf(line, "accounting %d", &i) == 1 && i < MAX)
@@ -140,8 +167,39 @@ static double joules(const struct conf *c, int device, double at) {
 	return sum;
 }
 
+// counted is what the counter of a device with a habit tells at a moment: what it counts for the updates before.
+static double counted(const struct conf *c, int device, double at) {
+	const struct habit *h = &c->habit[device];
+	if (!h->period)
+		return joules(c, device, (long long)(at * 50) / 50.0);
+	long long last = at / h->period;
+	double sum = c->idle[device] * last * h->period;
+	if (c->idle[device] < 0)
+		return c->watts[device] * last * h->period;
+	for (int i = 0; i < c->known; i++) {
+		const struct process *p = &c->processes[i];
+		if (p->device != device)
+			continue;
+		double watts = p->watts < 0 ? c->watts[device] - c->idle[device] : p->watts;
+		for (long long k = p->begin / h->period; k <= last && k * h->period < p->end + h->window + h->delay + h->period;
+		     k++) {
+			double end = k * h->period - h->delay;
+			sum += watts * used(p, end - h->window, end) / h->window * h->period;
+		}
+	}
+	return sum;
+}
+
+// told is the power of a device by a habit.
+static double told(const struct conf *c, int device, const struct habit *h) {
+	double end = (long long)(now() / h->period) * h->period - h->delay;
+	return (joules(c, device, end) - joules(c, device, end - h->window)) / h->window;
+}
+
 // watts is the power of a device now.
 static double watts(const struct conf *c, int device) {
+	if (c->power_habit[device].period)
+		return told(c, device, &c->power_habit[device]);
 	if (c->idle[device] < 0)
 		return c->watts[device];
 	double at = now();
@@ -195,7 +253,7 @@ int nvmlDeviceGetTotalEnergyConsumption(struct device *d, unsigned long long *mJ
 	struct conf c = conf(d->index, "energy");
 	if (d->instance)
 		return NOT_SUPPORTED;
-	*mJ = 1000 * joules(&c, d->index, (long long)(now() * 50) / 50.0);
+	*mJ = 1000 * counted(&c, d->index, now());
 	return c.fail;
 }
 #endif
@@ -228,7 +286,10 @@ int nvmlDeviceGetFieldValues(struct device *d, int n, struct field *f) {
 		case POWER_INSTANT:
 		case POWER_AVERAGE:
 			f[i].type = UINT;
-			f[i].value.ui = watts(&c, d->index) * 1000 + 0.5;
+			f[i].value.ui = (f[i].id == POWER_AVERAGE && c.average_habit[d->index].period
+			                     ? told(&c, d->index, &c.average_habit[d->index])
+			                     : watts(&c, d->index)) *
+			                    1000 + 0.5;
 			break;
 		case NVLINK_TX:
 		case NVLINK_RX:
@@ -289,6 +350,24 @@ int nvmlDeviceGetUUID(struct device *d, char *to, unsigned n) {
 int nvmlDeviceGetArchitecture(struct device *d, unsigned *architecture) {
 	struct conf c = conf(d->index, "architecture");
 	*architecture = c.architecture[d->index];
+	return c.fail;
+}
+
+int nvmlDeviceGetCudaComputeCapability(struct device *d, int *major, int *minor) {
+	struct conf c = conf(d->index, "capability");
+	*major = c.major[d->index];
+	*minor = c.minor[d->index];
+	return c.fail;
+}
+
+int nvmlDeviceGetName(struct device *d, char *to, unsigned n) {
+	snprintf(to, n, "NVIDIA H100 80GB HBM3");
+	return conf(d->index, "name").fail;
+}
+
+int nvmlSystemGetDriverVersion(char *to, unsigned n) {
+	struct conf c = conf(-1, "driver");
+	snprintf(to, n, "%s", c.version);
 	return c.fail;
 }
 

@@ -21,6 +21,8 @@
 //	live FILE                    samples are taken as time passes, in place of samples and decode; a line
 //	                             FROM TO PART [GPU] of FILE (seconds of CLOCK_MONOTONIC) says that metrics
 //	                             have that part of their value meanwhile, and 0 else
+//	busy WATTS FILE              what cuLaunchKernel runs takes a millisecond, and is written to that FILE of the
+//	                             stand-in of NVML (nemb/simulate/nvml); without it there is nothing to launch with
 //	fail FUNCTION CODE [N]       it answers CODE, at its Nth call only where N is given
 //
 // It is as strict as the library is where that is known: sizes of structures, the order of calls, and
@@ -32,6 +34,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { MOST = 64, OK = 0, INVALID = 1, OPERATION = 7, MEMORY = 8, UNINITIALIZED = 15, METRIC = 17, UNSUPPORTED = 27,
        UNKNOWN = 999 };
@@ -45,8 +48,8 @@ struct metric {
 struct conf {
 	int gpus, major, minor, metrics, fail;
 	long samples, decode, incomplete, empty, stale, lost, overflow, passes;
-	double offset, ppm;
-	char name[64], chip[32], live[4096];
+	double offset, ppm, watts;
+	char name[64], chip[32], live[4096], busy[4096];
 	struct metric metric[MOST];
 };
 
@@ -98,6 +101,7 @@ static struct conf configured(const char *function) {
 		sscanf(line, "clock %lf %lf", &c.offset, &c.ppm);
 		sscanf(line, "passes %ld", &c.passes);
 		sscanf(line, "live %4095[^\n]", c.live);
+		sscanf(line, "busy %lf %4095[^\n]", &c.watts, c.busy);
 	}
 	fclose(f);
 	return c;

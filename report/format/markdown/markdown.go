@@ -99,6 +99,9 @@ func (m *page) single(r *report.Run, o format.Options) {
 	if line := r.GPUs.Line(mark); line != "" {
 		m.line("GPU: %s\n", escape.Replace(line))
 	}
+	if line := r.GPUs.CounterLine(); line != "" {
+		m.line("%s\n", escape.Replace(line))
+	}
 	if r.Idle.IsWorthTelling() {
 		m.line("Idle power: %s\n", escape.Replace(r.Idle.Line()))
 	}

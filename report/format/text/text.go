@@ -163,6 +163,9 @@ func (p *printer) headline(r *report.Run) {
 	if line := r.GPUs.Line(r.Mark()); line != "" {
 		p.line("GPU      %s", p.paint(dim, line))
 	}
+	if line := r.GPUs.CounterLine(); line != "" {
+		p.line("         %s", p.paint(dim, line))
+	}
 	if r.Idle.IsWorthTelling() {
 		p.line("Idle     %s", p.paint(dim, r.Idle.Line()))
 	}
