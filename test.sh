@@ -9,8 +9,10 @@
 # fails twice is a failure. Below it are the tests that took longest, and how many
 # were left out because they take long. The packages that
 # take longest begin first, and three run at a time, because their tests wait a lot.
-# A package that hangs fails after half an hour (-short; an hour without), its
-# goroutines are shown, and nothing is run once more.
+# A program that a test has started is ended after 5 minutes (-short; half an hour
+# without), so that the test fails, and the others go on (.ci/overdue). A package that
+# hangs by itself fails after 30 minutes (-short; an hour without), and its goroutines are shown. Then what
+# has not passed of each package that failed is run once more (.ci/again).
 # .ci/run has vetted them, and without a debugger's tables the linker takes half the time.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -18,13 +20,23 @@ if [ "${CI:-}" != true ]; then
   exec go test -timeout 45m -p 2 -short "$@" ./...
 fi
 mkdir -p .cache
-timeout=60m
+timeout=60m overdue=1800
 for flag in "$@"; do
-  [ "$flag" != -short ] || timeout=45m
+  [ "$flag" != -short ] || timeout=30m overdue=300
 done
+.ci/overdue $$ $overdue &
+trap "kill $! 2>/dev/null || true" EXIT
 status=0
 go tool gotestsum --format pkgname --rerun-fails=1 --rerun-fails-max-failures=12 --jsonfile .cache/tests.json \
   --packages "./e2e ./languages/python ./runtimes ./..." -- -timeout $timeout -p 3 -vet=off -ldflags=-w "$@" || status=$?
+if [ $status != 0 ] && .ci/again .cache/tests.json >.cache/again; then
+  status=0
+  while IFS=$'\t' read -r package skip; do
+    printf '\n=== Once more what has not passed of %s\n' "$package"
+    go tool gotestsum --format pkgname --jsonfile .cache/tests-again.json --packages "$package" \
+      -- -timeout 15m -vet=off -ldflags=-w -count=1 "$@" -skip "$skip" </dev/null || status=$?
+  done <.cache/again
+fi
 printf '\n=== Longest\n'
 go tool gotestsum tool slowest --threshold 10s --num 40 --jsonfile .cache/tests.json || true
 # The reasons of package long begin so.

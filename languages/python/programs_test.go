@@ -182,7 +182,8 @@ func TestUnittest(t *testing.T) {
 // withPytest finds an interpreter that has pytest. CI must have one.
 func withPytest(t *testing.T) string {
 	t.Helper()
-	for _, python := range append(pythons(t), "/usr/bin/python3") {
+	pythons(t)
+	for _, python := range append(slices.Clone(installed), "/usr/bin/python3") {
 		if exec.Command(python, "-c", "import pytest").Run() == nil {
 			return python
 		}

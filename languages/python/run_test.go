@@ -24,8 +24,8 @@ import (
 	"cg/runtimes"
 )
 
-// cacheDir keeps the native runtime for all tests of this process.
-var cacheDir string
+// cacheDir keeps the native runtime for all tests of this process, and bareDir its interpreters.
+var cacheDir, bareDir string
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "cg-languages-test-")
@@ -33,9 +33,13 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	cacheDir = dir
+	if bareDir, err = os.MkdirTemp("", "cg-languages-test-pythons-"); err != nil {
+		panic(err)
+	}
 	spare = func() int { return 1 } // on each machine
 	code := m.Run()
 	os.RemoveAll(dir)
+	os.RemoveAll(bareDir)
 	os.Exit(code)
 }
 
@@ -63,7 +67,7 @@ var foundPythons = sync.OnceValue(func() []string {
 			candidates = append(dirs, candidates...)
 		}
 		for _, c := range candidates {
-			if path, err := exec.LookPath(c); err == nil && exec.Command(path, "-c", "").Run() == nil {
+			if path, err := bare(c, name); err == nil {
 				found = append(found, path)
 				break
 			}
@@ -71,6 +75,30 @@ var foundPythons = sync.OnceValue(func() []string {
 	}
 	return found
 })
+
+// installed are the interpreters of foundPythons with the packages of this machine.
+var installed []string
+
+// bare is an interpreter in an environment of its own, without the packages that are installed on this machine: what some
+// of them do at the start of every interpreter takes several times as long as the start itself.
+func bare(python, name string) (string, error) {
+	const where = "import os, sys; print(os.path.realpath(sys.executable))"
+	out, err := exec.Command(python, "-c", where).Output() // python may be a script that starts the interpreter
+	if err != nil {
+		return "", err
+	}
+	real := strings.TrimSpace(string(out))
+	installed = append(installed, real)
+	path := filepath.Join(bareDir, name, "bin", name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", err
+	}
+	config := "home = " + filepath.Dir(real) + "\ninclude-system-site-packages = false\n"
+	if err := os.WriteFile(filepath.Join(bareDir, name, "pyvenv.cfg"), []byte(config), 0o600); err != nil {
+		return "", err
+	}
+	return path, os.Symlink(real, path)
+}
 
 // ran is what a program did.
 type ran struct {
