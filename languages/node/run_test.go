@@ -19,6 +19,7 @@ import (
 	"cg/instrument"
 	"cg/languages"
 	"cg/languages/languagetest"
+	"cg/long"
 	"cg/runtimes"
 )
 
@@ -54,6 +55,16 @@ func nodes(t testing.TB) []string {
 		languagetest.Missing(t, "no node found: install nodejs")
 	}
 	return found
+}
+
+// firstNode is the first of them where a test, which does the same with each, must not take long.
+func firstNode(t *testing.T) []string {
+	t.Helper()
+	all := nodes(t)
+	if len(all) > 1 && long.Without(t, "the same with other versions of Node") {
+		all = all[:1]
+	}
+	return all
 }
 
 // newestNode is the node beside the viewers of exports, "" if there is none.

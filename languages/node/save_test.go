@@ -22,7 +22,7 @@ var showText = []string{"classes", "commonjs", "functions", "generators", "minif
 // TestSavedCases runs every fixture as it is and as source that runs without cg: it prints the same, and blocks with
 // its calls.
 func TestSavedCases(t *testing.T) {
-	for _, node := range nodes(t) {
+	for _, node := range firstNode(t) {
 		for _, f := range fixtures(t) {
 			t.Run(majorOf(t, node)+"/"+f.name, func(t *testing.T) {
 				target := filepath.Join(f.dir, f.script)

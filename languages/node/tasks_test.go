@@ -149,7 +149,7 @@ func TestRunners(t *testing.T) {
 	mostly := maps.Clone(more)
 	mostly["typed"], mostly["again"] = 1, 1
 	ofTypes := map[string]int{"one 4-6": 6, "twice 7-7": 5, "Q.fail 8-8": 1, "Q.constructor 8-8": 1}
-	for _, node := range nodes(t) {
+	for _, node := range firstNode(t) {
 		for _, c := range []struct {
 			line         string
 			tasks, calls map[string]int // calls, with the lines, of functions that have a name
