@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cg/checkpoint"
+	"cg/pattern"
 )
 
 // Places are the points of functions whose code is told apart. A plan has them where Granularity.HasPlaces, for the
@@ -19,7 +20,8 @@ type FunctionIn struct {
 	// File is the path of its source, as its site has it; "" for every file.
 	File string
 	// Name is that of a report: the qualified name, which may have a module in front. Without a File it is a glob for
-	// qualified names, as in Options.Include.
+	// qualified names, as in Options.Include. The types of parameters, which some languages have in the name of a
+	// function that shares it with others, may be left out of the glob.
 	Name string
 }
 
@@ -33,6 +35,16 @@ func (o Options) PlacesWanted(module, file string, s checkpoint.Site) bool {
 		slices.ContainsFunc(o.PlacesOf, func(f FunctionIn) bool { return f.names(module, file, s.Func) })
 }
 
+var parameterTypes = pattern.Later(`\([^()]*\)`)
+
+// withoutTypes is a qualified name without the types of parameters: "M.f" of "M.f(int)".
+func withoutTypes(name string) string {
+	if !strings.Contains(name, "(") {
+		return name
+	}
+	return parameterTypes().ReplaceAllString(name, "")
+}
+
 // names reports whether f stands for a function with a qualified name.
 func (f FunctionIn) names(module, file, name string) bool {
 	whole := name
@@ -41,7 +53,7 @@ func (f FunctionIn) names(module, file, name string) bool {
 	}
 	switch {
 	case f.File == "":
-		return Match(f.Name, name) || Match(f.Name, whole)
+		return Match(f.Name, name) || Match(f.Name, whole) || Match(f.Name, withoutTypes(name))
 	case f.File != file:
 		return false
 	case f.Name == name || f.Name == whole:

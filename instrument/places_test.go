@@ -31,6 +31,10 @@ func TestPlacesWanted(t *testing.T) {
 		{lines, in("", "Parser.*"), "/b.x", "Parser.parse", true, true, false, false},
 		{lines, in("", "parse"), "/b.x", "Parser.parse", false, true, true, false},
 		{lines, in("", "other"), "/b.x", "work", false, true, true, false},
+		{lines, in("", "M.f"), "/b.x", "M.f(int, T[])", true, true, false, false},
+		{lines, in("", "M.f.<lambda>"), "/b.x", "M.f(int).<lambda>", true, true, false, false},
+		{lines, in("", "M.f(int)"), "/b.x", "M.f(long)", false, true, true, false},
+		{lines, in("/b.x", "M.f"), "/b.x", "M.f(long)", false, true, true, true},
 	} {
 		o := instrument.Options{Granularity: c.granularity, PlacesOf: c.of}
 		if got := o.PlacesWanted("", c.file, checkpoint.Site{Func: c.name}); got != c.want {

@@ -176,7 +176,9 @@ type sums struct {
 	calls map[uint64]map[uint32]uint64 // by node
 	tops  map[uint64]uint32
 	order []uint64
-	away  map[checkpoint.SiteID]int // frames that left, less those that came back
+	away  map[checkpoint.SiteID]int    // frames that left, less those that came back
+	goes  map[checkpoint.SiteID]uint64 // how often calls came to places
+	left  map[checkpoint.SiteID]int64  // the others below, of a place or of a function outside its places
 	// frames that ended with an outer one, and events that began or ended no call
 	unwound, others int64
 }
@@ -187,6 +189,7 @@ func (s *sums) fold(y *checkpoint.Tally) int {
 		if s.trees == nil {
 			s.trees, s.calls, s.tops = map[uint64]*checkpoint.Tally{}, map[uint64]map[uint32]uint64{}, map[uint64]uint32{}
 			s.away = map[checkpoint.SiteID]int{}
+			s.goes, s.left = map[checkpoint.SiteID]uint64{}, map[checkpoint.SiteID]int64{}
 		}
 		s.calls[id] = map[uint32]uint64{}
 		s.order = append(s.order, id)
@@ -197,6 +200,12 @@ func (s *sums) fold(y *checkpoint.Tally) int {
 			s.calls[id][p.Node] += p.Calls
 			s.others += p.Others
 			s.away[y.Nodes[p.Node].Site] += int(p.Away)
+			if place := y.Nodes[p.Node].Place(); place != 0 {
+				s.goes[place] += p.Calls
+				s.left[place] += p.Others
+			} else {
+				s.left[y.Nodes[p.Node].Site] += p.Others
+			}
 		}
 		s.tops[id] = w.Top
 	}
@@ -705,6 +714,23 @@ func TestJavaVirtualThreads(t *testing.T) {
 		}
 		if len(o.threads) > 50 {
 			t.Errorf("%d threads", len(o.threads))
+		}
+	})
+}
+
+// TestJavaVirtualThreadsPlaces: a call that goes on on another kernel thread is in the place of its code in which it
+// was, and has come there once.
+func TestJavaVirtualThreadsPlaces(t *testing.T) {
+	applies := func(j machine) bool { return j.release >= 21 && j.adds && !j.counts }
+	eachOf(t, applies, func(t *testing.T, j machine) {
+		const n = 40
+		o := j.run(t, j.program("places", strconv.Itoa(n))...)
+		o.quiet(t, j, "", 0)
+		if in, out := o.added.goes[11], o.added.goes[12]; in != n || out != n {
+			t.Errorf("calls came %d and %d times to their places, want %d", in, out, n)
+		}
+		if at, rest := o.added.left[11], o.added.left[10]; at < n || rest != 0 {
+			t.Errorf("calls left their thread %d times in the place, and %d times in none", at, rest)
 		}
 	})
 }

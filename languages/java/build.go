@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 
-	"cg/checkpoint"
 	"cg/instrument"
 	"cg/instrument/edit"
 	"cg/languages"
@@ -28,9 +27,11 @@ type sourceFile struct {
 	text   []byte
 	parsed *parsedSource // nil for one that does not parse: fault
 	fault  error
-	plan   *instrument.Plan // nil for one that is compiled as it is, or not at all if a jar has it
+	plan   *filePlan // nil for one that is compiled as it is, or not at all if a jar has it
 	first  int
 	left   []string // "name:line" of the functions that are left alone
+	// unplaced are the functions whose code is not told apart, as wish has them.
+	unplaced map[string]string
 }
 
 // build compiles a program with checkpoints.
@@ -170,6 +171,7 @@ const relayClass = `package PKG;
 public final class R {
     public static void e(int site) { cg$.R.e(site); }
     public static void x(int site) { cg$.R.x(site); }
+    public static void p(int site) { cg$.R.p(site); }
 }
 `
 
@@ -188,7 +190,7 @@ func (b *build) planFile(f *sourceFile) error {
 		b.skip(f.name, f.fault.Error())
 		return nil
 	}
-	f.plan = f.parsed.plan(o, false)
+	f.plan = f.parsed.plan(o, wish{file: f.name, unplaced: f.unplaced})
 	f.plan.File = f.name
 	return nil
 }
@@ -203,7 +205,7 @@ func (b *build) numberSites() error {
 		if f.plan == nil {
 			continue
 		}
-		first, err := b.setup.NumberSites(f.name, f.plan)
+		first, err := b.setup.NumberSites(f.name, f.plan.Plan)
 		if err != nil {
 			return err
 		}
@@ -228,8 +230,10 @@ func (b *build) leaveOutRefused(output string) bool {
 	}
 	for _, m := range all {
 		if f, _ := b.refused(m); f != nil && !done {
-			f.plan = nil
-			b.skip(f.name, "the compiler refuses it with checkpoints: "+m[3])
+			if !b.leaveOutPlaces(f, m[3]) {
+				f.plan = nil
+				b.skip(f.name, "the compiler refuses it with checkpoints: "+m[3])
+			}
 			return true
 		}
 	}
@@ -246,23 +250,47 @@ func (b *build) refused(m []string) (f *sourceFile, line int) {
 	return b.files[i], line
 }
 
+// leaveOutPlaces leaves out the places of all functions of a file that the compiler refuses. false if there are none.
+func (b *build) leaveOutPlaces(f *sourceFile, message string) bool {
+	if len(f.plan.marks) == 0 {
+		return false
+	}
+	f.unplace(anyFunction, message)
+	return b.planFile(f) == nil
+}
+
+func (f *sourceFile) unplace(function, message string) {
+	if f.unplaced == nil {
+		f.unplaced = map[string]string{}
+	}
+	f.unplaced[function] = refusesPlaces + message
+}
+
 // leaveOutFunctions leaves out the functions that begin at a line, else the innermost one
-// around it. false if there is none.
+// around it: first as one without places. false if there is none.
 func (b *build) leaveOutFunctions(f *sourceFile, line int) bool {
-	var at, around []checkpoint.Site
-	for _, site := range f.plan.Sites {
+	var at, around []int
+	for i, site := range f.plan.Sites {
+		if site.Kind.IsPlace() {
+			continue
+		}
 		if site.Line == line {
-			at = append(at, site)
+			at = append(at, i)
 		} else if site.Line < line && line <= site.EndLine {
-			around = []checkpoint.Site{site} // those inside follow it
+			around = []int{i} // those inside follow it
 		}
 	}
 	if len(at) == 0 {
 		at = around
 	}
 	done := false
-	for _, site := range at {
-		if name := fmt.Sprintf("%s:%d", site.Func, site.Line); !slices.Contains(f.left, name) {
+	for _, i := range at {
+		site := f.plan.Sites[i]
+		name := fmt.Sprintf("%s:%d", site.Func, site.Line)
+		if f.plan.placed(i) {
+			f.unplace(name, "code too large")
+			done = true
+		} else if !slices.Contains(f.left, name) {
 			f.left = append(f.left, name)
 			b.skip(fmt.Sprintf("%s:%d", f.name, site.Line),
 				site.Func+" left alone: its code is too large with checkpoints")
@@ -283,6 +311,10 @@ func (b *build) leaveToJar(output string) bool {
 		}
 		if strings.HasPrefix(m[3], "code too large") && b.leaveOutRefused(m[0]) {
 			return true
+		}
+		if maybeFromCheckpoints().MatchString(m[3]) && b.leaveOutPlaces(b.files[i], m[3]) {
+			gone = true
+			continue
 		}
 		b.files[i].plan = nil
 		b.skip(b.files[i].name, "its class is the jar's: the compiler refuses the source: "+m[3])

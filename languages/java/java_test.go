@@ -18,6 +18,7 @@ import (
 	"cg/instrument"
 	"cg/instrument/edit"
 	"cg/languages/languagetest"
+	"cg/long"
 	"cg/runtimes"
 )
 
@@ -77,6 +78,7 @@ type fixture struct {
 	unbalanced bool
 	rewritten  []byte
 	sites      int
+	owners     []int // of each site, the number of the function whose place it is, or 0
 }
 
 func fixtures(t testing.TB) []*fixture {
@@ -174,11 +176,14 @@ func compileCases(t testing.TB, k testJDK, dir string, cases []*fixture, rewritt
 }
 
 // runClass runs a class and returns what can be seen of it.
-func runClass(t testing.TB, k testJDK, dir, class string) (stdout, stderr, status, balance string) {
+func runClass(t testing.TB, k testJDK, dir string, c *fixture) (stdout, stderr, status, balance string) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "balance")
+	file, owners := filepath.Join(t.TempDir(), "balance"), filepath.Join(t.TempDir(), "owners")
+	if err := os.WriteFile(owners, []byte(strings.Trim(strings.ReplaceAll(fmt.Sprintln(c.owners), " ", "\n"), "[]\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.Command(filepath.Join(k.home, "bin/java"), "-XX:-UsePerfData", "-XX:TieredStopAtLevel=1",
-		"-Xshare:auto", "-Xss512k", "-Dcg.balance="+file, "-cp", filepath.Join(dir, "classes"), class)
+		"-Xshare:auto", "-Xss512k", "-Dcg.balance="+file, "-Dcg.owners="+owners, "-cp", filepath.Join(dir, "classes"), c.class)
 	var o, e bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &o, &e
 	err := cmd.Run()
@@ -194,7 +199,18 @@ func runClass(t testing.TB, k testJDK, dir, class string) (stdout, stderr, statu
 // what the two print, with traces and status. What was entered was left, in
 // order, on each thread. Where CG_JAVAS is set that is done with every JDK that
 // takes the fixture, else with the oldest.
-func TestPrograms(t *testing.T) {
+func TestPrograms(t *testing.T) { testPrograms(t, instrument.Fine) }
+
+// TestProgramsWithLines: so it is where the lines, or the blocks, of functions are told apart. A call that goes to a
+// place in its code is the innermost.
+func TestProgramsWithLines(t *testing.T) {
+	testPrograms(t, instrument.Lines)
+	if !long.Without(t, "blocks") {
+		testPrograms(t, instrument.Blocks)
+	}
+}
+
+func testPrograms(t *testing.T, g instrument.Granularity) {
 	all := needJDKs(t)
 	byJDK := map[testJDK][]*fixture{}
 	for _, c := range fixtures(t) {
@@ -203,15 +219,23 @@ func TestPrograms(t *testing.T) {
 			t.Run(c.class, func(t *testing.T) { t.Skipf("no JDK %d", c.needs) })
 			continue
 		}
-		var p *instrument.Plan
+		var p *filePlan
 		var err error
-		if c.rewritten, p, err = rewritten(t, c.source, 1); err != nil {
+		if c.rewritten, p, err = rewritten(t, c.source, 1, g); err != nil {
 			t.Errorf("%s: %v", c.class, err)
 			continue
 		}
 		c.sites = len(p.Sites)
 		if c.sites == 0 {
 			t.Errorf("%s: no sites", c.class)
+		}
+		for i, s := range p.Sites {
+			owner := 0
+			if s.Kind.IsPlace() {
+				for owner = i; p.Sites[owner-1].Kind.IsPlace(); owner-- {
+				}
+			}
+			c.owners = append(c.owners, owner)
 		}
 		last := i
 		if os.Getenv("CG_JAVAS") != "" {
@@ -228,8 +252,8 @@ func TestPrograms(t *testing.T) {
 		for _, c := range cases {
 			t.Run(fmt.Sprintf("%s/%d", c.class, k.version), func(t *testing.T) {
 				t.Parallel()
-				stdout, stderr, status, _ := runClass(t, k, plain, c.class)
-				gotOut, gotErr, gotStatus, balance := runClass(t, k, rewritten, c.class)
+				stdout, stderr, status, _ := runClass(t, k, plain, c)
+				gotOut, gotErr, gotStatus, balance := runClass(t, k, rewritten, c)
 				for _, part := range []struct{ name, got, want string }{{"stdout", gotOut, stdout},
 					{"stderr", gotErr, stderr}, {"status", gotStatus, status}} {
 					if part.got != part.want {
@@ -281,8 +305,9 @@ func TestRetry(t *testing.T) {
 
 // TestCorpus rewrites every file below the folders of CG_JAVA_CORPUS
 // (testdata/corpus/java.sh gives them), or cg's own Java, and writes those that come
-// out below CG_JAVA_OUT, in the same places.
+// out below CG_JAVA_OUT, in the same places, with what CG_JAVA_GRANULARITY is told apart.
 func TestCorpus(t *testing.T) {
+	g := instrument.Granularity(cmp.Or(os.Getenv("CG_JAVA_GRANULARITY"), string(instrument.Fine)))
 	folders := filepath.SplitList(os.Getenv("CG_JAVA_CORPUS"))
 	if len(folders) == 0 {
 		folders = []string{"../../runtimes/java", "../../testdata/programs/java", "../../testdata/session"}
@@ -299,9 +324,11 @@ func TestCorpus(t *testing.T) {
 				return err
 			}
 			begin := time.Now()
-			p, err := planFile(source, instrument.Options{Granularity: instrument.Fine})
+			j, err := parse(source)
+			var p *filePlan
 			var edits []edit.Edit
 			if err == nil {
+				p = j.plan(instrument.Options{Granularity: g}, wish{})
 				edits, err = render(runtimePackage(source), source, p, sites+1)
 			}
 			spent += time.Since(begin)
@@ -312,8 +339,8 @@ func TestCorpus(t *testing.T) {
 				t.Errorf("%s: %v", path, err)
 				return nil
 			}
-			out, _, err := rewritten(t, source, sites+1)
-			if err != nil || len(edits) != 2*len(p.Points) {
+			out, _, err := rewritten(t, source, sites+1, g)
+			if err != nil || len(edits) != 2*len(p.Points)+len(p.marks) {
 				t.Errorf("%s: %v", path, err)
 			}
 			for _, l := range p.LeftAlone {

@@ -15,10 +15,10 @@ import (
 	"cg/pattern"
 )
 
-//go:embed parse.go plan.go
+//go:embed normally.go parse.go places.go plan.go
 var planSources embed.FS
 
-// planVersion is that of what these two files plan.
+// planVersion is that of what these files plan.
 var planVersion = languages.SourceVersion(planSources)
 
 var grammar = syntax.Lazy(java.GetLanguage)
@@ -44,10 +44,19 @@ type planner struct {
 	options     instrument.Options
 	entryPoints map[int]bool // nodes of the methods that start the program, for coarse plans
 
-	// Of a project: test methods are tasks.
-	tests   bool
+	wish    wish
 	imports []string // of the file, as it writes them
-	test    bool     // the method at hand is one
+	test    bool     // the method at hand is a test that is a task
+
+	marks    []mark
+	declared *declaredNames // once it is asked for
+}
+
+// wish is what is wanted of the plan of a file.
+type wish struct {
+	file     string            // its path, as its sites have it
+	tests    bool              // test methods are tasks: in a project
+	unplaced map[string]string // functions that are to have no places, as "name:line", or anyFunction, and why
 }
 
 // planFile finds the sites of a Java file: methods, constructors, initialisers
@@ -61,12 +70,12 @@ func planFile(source []byte, o instrument.Options) (*instrument.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return j.plan(o, false), nil
+	return j.plan(o, wish{}).Plan, nil
 }
 
-// plan plans a parsed file; with tests, test methods are tasks, too.
-func (j *parsedSource) plan(o instrument.Options, tests bool) *instrument.Plan {
-	p := &planner{parsedSource: j, plan: &instrument.Plan{Language: "java"}, options: o, tests: tests}
+// plan plans a parsed file.
+func (j *parsedSource) plan(o instrument.Options, w wish) *filePlan {
+	p := &planner{parsedSource: j, plan: &instrument.Plan{Language: "java"}, options: o, wish: w}
 	if o.Granularity == instrument.Coarse {
 		p.entryPoints = map[int]bool{}
 		if o.Entry {
@@ -93,7 +102,7 @@ func (j *parsedSource) plan(o instrument.Options, tests bool) *instrument.Plan {
 		}
 		p.member(c, name, file)
 	})
-	return p.plan
+	return &filePlan{p.plan, p.marks}
 }
 
 // markEntryPoints marks the method of a type by which the launcher starts it (JLS
@@ -187,7 +196,7 @@ func (p *planner) member(i int, scope string, t *typeScope) {
 		"annotation_type_declaration":
 		body := p.Field(i, "body")
 		inner := p.typeOf(body)
-		if p.tests {
+		if p.wish.tests {
 			inner.tests = p.annotated(i, "org.testng", "Test")
 			if s := p.Field(i, "superclass"); s >= 0 {
 				name := p.erased(s)
@@ -229,7 +238,7 @@ func (p *planner) member(i int, scope string, t *typeScope) {
 		}
 		name = qualified(scope, name)
 		if body := p.Field(i, "body"); body >= 0 {
-			p.test = p.tests && kind == checkpoint.Method && p.isTest(i, t)
+			p.test = p.wish.tests && kind == checkpoint.Method && p.isTest(i, t)
 			p.addSite(function{node: i, at: p.Field(i, "name"), body: body, name: name, kind: kind})
 			p.test = false
 			p.member(body, name, t)
@@ -305,8 +314,12 @@ func (p *planner) addSite(f function) {
 	if p.test { // around the function
 		add(checkpoint.Site{Func: f.name, Kind: checkpoint.Task})
 	}
-	if marked {
-		add(checkpoint.Site{Func: f.name, Kind: f.kind})
+	if !marked {
+		return
+	}
+	add(checkpoint.Site{Func: f.name, Kind: f.kind})
+	if s := p.plan.Sites[len(p.plan.Sites)-1]; p.options.PlacesWanted("", p.wish.file, s) {
+		p.addPlaces(f, s, open)
 	}
 }
 

@@ -171,16 +171,17 @@ func TestPackage(t *testing.T) {
 // rewritten is a file with checkpoints, checked: it has the lines of the
 // original, each with the same start, parses, and is the original without
 // what was inserted.
-func rewritten(t testing.TB, source []byte, first int) ([]byte, *instrument.Plan, error) {
+func rewritten(t testing.TB, source []byte, first int, g instrument.Granularity) ([]byte, *filePlan, error) {
 	t.Helper()
 	source, err := decode(source)
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := planFile(source, instrument.Options{Granularity: instrument.Fine, Entry: true})
+	j, err := parse(source)
 	if err != nil {
 		return nil, nil, err
 	}
+	p := j.plan(instrument.Options{Granularity: g, Entry: true}, wish{})
 	edits, err := render(runtimePackage(source), source, p, first)
 	if err != nil {
 		t.Fatal(err)
@@ -220,6 +221,12 @@ func rewritten(t testing.TB, source []byte, first int) ([]byte, *instrument.Plan
 			back = bytes.Replace(back, fmt.Appendf(nil, "%s.R.%se(%d);try{", pkg, how, first+i), nil, 1)
 			back = bytes.Replace(back, fmt.Appendf(nil, "}finally{%s.R.%sx(%d);}", pkg, how, first+i), nil, 1)
 		}
+		if p.Sites[i].Kind.IsPlace() {
+			back = bytes.ReplaceAll(back, fmt.Appendf(nil, "%s.R.p(%d);", pkg, first+i), nil)
+		}
+	}
+	for _, brace := range []string{openBrace, closeBrace} {
+		back = bytes.ReplaceAll(back, []byte(brace), nil)
 	}
 	if !bytes.Equal(back, source) {
 		t.Fatalf("without the checkpoints:\n%s\nwas\n%s", back, source)
@@ -246,6 +253,8 @@ func FuzzRewrite(f *testing.F) {
 		f.Add([]byte(source))
 	}
 	f.Fuzz(func(t *testing.T, source []byte) {
-		rewritten(t, source, 7)
+		for _, g := range []instrument.Granularity{instrument.Fine, instrument.Lines, instrument.Blocks} {
+			rewritten(t, source, 7, g)
+		}
 	})
 }

@@ -40,6 +40,9 @@ type rewrittenSource struct {
 	Skip   string   // why it is as it was, "" if it is not
 	Left   []string // functions that the compiler refused with checkpoints: "name:line"
 	Off    string   // why the compiler refused the file with checkpoints
+	// Unplaced are the functions whose code is not told apart with a granularity, as wish has them.
+	Unplaced    map[string]string      `json:",omitempty"`
+	Granularity instrument.Granularity `json:",omitempty"`
 }
 
 // project is a project that is built in cg's own folder.
@@ -410,7 +413,7 @@ type sourceWork struct {
 	theirs stamp
 	text   []byte        // nil if nothing is to be written
 	parsed *parsedSource // nil if it gets no checkpoints
-	plan   *instrument.Plan
+	plan   *filePlan
 	source *rewrittenSource // nil for one that is not there
 	forced bool             // it is to be written whatever is there
 	err    error
@@ -436,11 +439,15 @@ func (p *project) prepareSource(w *sourceWork) error {
 		return err
 	}
 	sum := sha256.Sum256(text)
-	made := &rewrittenSource{Digest: hex.EncodeToString(sum[:12]), Key: key}
+	made := &rewrittenSource{Digest: hex.EncodeToString(sum[:12]), Key: key,
+		Granularity: p.setup.Options.Granularity}
 	if before != nil && before.Source != nil {
 		made.First, made.Room = before.Source.First, before.Source.Room
 		if before.Source.Digest == made.Digest {
 			made.Left, made.Off = before.Source.Left, before.Source.Off
+			if before.Source.Granularity == made.Granularity {
+				made.Unplaced = before.Source.Unplaced
+			}
 		}
 	}
 	w.source, w.text, w.plan, w.parsed = made, text, nil, nil
@@ -461,8 +468,8 @@ func (p *project) prepareSource(w *sourceWork) error {
 		made.Skip = err.Error()
 		return nil
 	}
-	w.parsed, w.plan = j, j.plan(o, true)
-	made.Count, made.Lines = len(w.plan.Sites), instrument.SiteLines(w.plan)
+	w.parsed, w.plan = j, j.plan(o, wish{file: name, tests: true, unplaced: made.Unplaced})
+	made.Count, made.Lines = len(w.plan.Sites), instrument.SiteLines(w.plan.Plan)
 	for _, left := range made.Left {
 		if i := strings.LastIndexByte(left, ':'); i > 0 {
 			made.Lines += fmt.Sprintf("\nL\t%s\t%s\tleft alone: its code is too large with checkpoints", left[i+1:],
@@ -536,14 +543,26 @@ func (p *project) rebuild(status int) languages.Verdict {
 		return verdict
 	}
 	var places []string
+	unplaced := map[string]bool{} // now: what else is said of them may be of their places
 	for _, f := range faults {
 		seen := p.mirror.Seen[f.rel]
 		if seen == nil || seen.Source == nil || seen.Source.Off != "" {
 			continue
 		}
 		s := seen.Source
-		switch name := functionAt(s.Lines, f.line); {
-		case strings.HasPrefix(f.message, "code too large") && name != "":
+		name := functionAt(s.Lines, f.line)
+		large := strings.HasPrefix(f.message, "code too large") && name != ""
+		without := anyFunction
+		if large {
+			without = name
+		}
+		switch {
+		case unplaced[f.rel+anyFunction], unplaced[f.rel+without]:
+			continue
+		case s.unplace(without, f.message):
+			unplaced[f.rel+without] = true
+			places = append(places, fmt.Sprintf("lines or blocks of %s:%d", p.userPath(f.rel), f.line))
+		case large:
 			if slices.Contains(s.Left, name) { // said of its body and of a part of it
 				continue
 			}
@@ -563,22 +582,4 @@ func (p *project) rebuild(status int) languages.Verdict {
 	}
 	return languages.Verdict{Why: fmt.Sprintf("the compiler may refuse checkpoints in %s: building again without them",
 		strings.Join(places, ", "))}
-}
-
-// functionAt names the innermost function of a line, as "name:line".
-func functionAt(lines string, line int) string {
-	found, size := "", 0
-	for l := range strings.Lines(lines) {
-		f := strings.Split(strings.TrimSuffix(l, "\n"), "\t") // S kind line column end-line name
-		if len(f) != 6 || f[0] != "S" {
-			continue
-		}
-		var from, to int
-		fmt.Sscan(f[2], &from)
-		fmt.Sscan(f[4], &to)
-		if from <= line && line <= to && (found == "" || to-from < size) {
-			found, size = fmt.Sprintf("%s:%d", f[5], from), to-from
-		}
-	}
-	return found
 }

@@ -32,7 +32,7 @@ func TestAlone(t *testing.T) {
 			t.Fatal(c.class, err)
 		}
 		text, err := rewriteWithHelper(c.class+".java", j,
-			j.plan(instrument.Options{Granularity: instrument.Fine}, true), 1)
+			j.plan(instrument.Options{Granularity: instrument.Lines}, wish{tests: true}), 1)
 		if err != nil {
 			t.Fatal(c.class, err)
 		}
@@ -76,8 +76,8 @@ func TestAlone(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.class, func(t *testing.T) {
 			t.Parallel()
-			stdout, stderr, status, _ := runClass(t, k, plain, c.class)
-			gotOut, gotErr, gotStatus, _ := runClass(t, k, dir, c.class)
+			stdout, stderr, status, _ := runClass(t, k, plain, c)
+			gotOut, gotErr, gotStatus, _ := runClass(t, k, dir, c)
 			if gotOut != stdout || gotErr != stderr || gotStatus != status {
 				t.Errorf("%s %s %s\nwant\n%s %s %s", gotOut, gotErr, gotStatus, stdout, stderr, status)
 			}
@@ -105,7 +105,7 @@ func TestTests(t *testing.T) {
 			t.Fatal(c.name, err)
 		}
 		for g, want := range map[instrument.Granularity]string{instrument.Coarse: c.coarse, instrument.Fine: c.fine} {
-			p := j.plan(instrument.Options{Granularity: g, Entry: true}, true)
+			p := j.plan(instrument.Options{Granularity: g, Entry: true}, wish{tests: true})
 			var got []string
 			for _, s := range p.Sites {
 				got = append(got, fmt.Sprintf("%s %s", s.Kind, s.Func))
@@ -113,7 +113,7 @@ func TestTests(t *testing.T) {
 			if strings.Join(got, ", ") != want {
 				t.Errorf("%s, %s: %q, want %s", c.name, g, got, want)
 			}
-			for _, s := range j.plan(instrument.Options{Granularity: g, Entry: true}, false).Sites {
+			for _, s := range j.plan(instrument.Options{Granularity: g, Entry: true}, wish{}).Sites {
 				if s.Kind == "task" {
 					t.Errorf("%s, %s: a task outside a project", c.name, g)
 				}
@@ -122,7 +122,7 @@ func TestTests(t *testing.T) {
 	}
 	// The task is the outer one.
 	j, _ := parse([]byte("class A { @org.junit.Test public void a() { b(); } }"))
-	text, err := rewriteWithHelper("A.java", j, j.plan(instrument.Options{Granularity: instrument.Fine}, true), 7)
+	text, err := rewriteWithHelper("A.java", j, j.plan(instrument.Options{Granularity: instrument.Fine}, wish{tests: true}), 7)
 	if want := "{cg$A$.e(7);cg$A$.e(8);try{ b(); }finally{cg$A$.x(8);cg$A$.x(7);}}"; err != nil ||
 		!strings.Contains(string(text), want) {
 		t.Errorf("%s, %v", text, err)

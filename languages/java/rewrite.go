@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 
-	"cg/instrument"
 	"cg/instrument/edit"
 	"cg/pattern"
 )
@@ -36,16 +35,18 @@ func runtimePackage(texts ...[]byte) string {
 
 // render puts a try and a finally around each body of a plan, with calls
 // of pkg.R.
-func render(pkg string, text []byte, p *instrument.Plan, first int) ([]edit.Edit, error) {
+func render(pkg string, text []byte, p *filePlan, first int) ([]edit.Edit, error) {
 	return renderCalls(pkg+".R", text, p, first)
 }
 
 // renderCalls puts a try and a finally around each body of a plan: calls of e at
 // its start and x however it ends. There is never a catch, so what is definitely
 // assigned, reachable or thrown stays as it was, and nothing moves to another
-// line. Several points of one body stand in its plan from the outermost.
-func renderCalls(class string, text []byte, p *instrument.Plan, first int) ([]edit.Edit, error) {
-	edits := make([]edit.Edit, 0, 2*len(p.Points))
+// line. Several points of one body stand in its plan from the outermost. Between its statements stand calls of p, which
+// say to which place of its code the call goes.
+func renderCalls(class string, text []byte, p *filePlan, first int) ([]edit.Edit, error) {
+	edits := make([]edit.Edit, 0, 2*len(p.Points)+len(p.marks))
+	exits := make([]edit.Edit, 0, len(p.Points))
 	for i := 0; i < len(p.Points); i++ {
 		q := p.Points[i]
 		if q.Start < 1 || q.Start > q.End || q.End >= len(text) || text[q.End] != '}' && text[q.End] != '\\' {
@@ -61,11 +62,17 @@ func renderCalls(class string, text []byte, p *instrument.Plan, first int) ([]ed
 			}
 			i++
 		}
-		edits = append(edits,
-			edit.Edit{Start: q.Start, End: q.Start, New: enter + "try{"},
-			edit.Edit{Start: q.End, End: q.End, New: "}finally{" + exit + "}"})
+		edits = append(edits, edit.Edit{Start: q.Start, End: q.Start, New: enter + "try{"})
+		exits = append(exits, edit.Edit{Start: q.End, End: q.End, New: "}finally{" + exit + "}"})
 	}
-	return edits, nil
+	for _, m := range p.marks { // between the others of one offset
+		text := m.brace
+		if m.place != unknown {
+			text += fmt.Sprintf("%s.p(%d);", class, first+m.place)
+		}
+		edits = append(edits, edit.Edit{Start: m.at, End: m.at, New: text})
+	}
+	return append(edits, exits...), nil
 }
 
 // helperClass is a class beside those of a file that a build compiles: the
@@ -74,11 +81,12 @@ func renderCalls(class string, text []byte, p *instrument.Plan, first int) ([]ed
 // NAME, and names those of java.base in full, since a package may have another Class.
 const helperClass = `@java.lang.SuppressWarnings("all")final class NAME{` +
 	`private static final java.util.function.IntConsumer[]a=a();` +
-	`private static final java.util.function.IntConsumer b=a[0],c=a[1];private NAME(){}` +
+	`private static final java.util.function.IntConsumer b=a[0],c=a[1],d=a[2];private NAME(){}` +
 	`private static java.util.function.IntConsumer[]a(){try{return(java.util.function.IntConsumer[])java.lang.Class` +
 	`.forName("cg$.Calls",true,null).getField("CALLS").get(null);}` +
-	`catch(java.lang.Throwable t){return new java.util.function.IntConsumer[2];}}` +
-	`static void e(int s){if(b!=null)b.accept(s);}static void x(int s){if(c!=null)c.accept(s);}}`
+	`catch(java.lang.Throwable t){return new java.util.function.IntConsumer[3];}}` +
+	`static void e(int s){if(b!=null)b.accept(s);}static void x(int s){if(c!=null)c.accept(s);}` +
+	`static void p(int s){if(d!=null)d.accept(s);}}`
 
 // helperName is the name of the helper of a file, which no text of it has.
 // It is none that a test runner looks for.
@@ -102,7 +110,7 @@ func helperName(file string, text []byte) string {
 
 // rewriteWithHelper is the text of a file with the checkpoints of a plan and
 // their helper behind its last type, on the line where that ends.
-func rewriteWithHelper(file string, j *parsedSource, p *instrument.Plan, first int) ([]byte, error) {
+func rewriteWithHelper(file string, j *parsedSource, p *filePlan, first int) ([]byte, error) {
 	if len(p.Points) == 0 {
 		return j.source, nil
 	}
@@ -129,5 +137,6 @@ func rewriteWithHelper(file string, j *parsedSource, p *instrument.Plan, first i
 var (
 	addedText = pattern.Later(`(?:cg\$[\w$]*(?:\.R)?\.e\(\d+\);)+try\{|` +
 		`\}finally\{(?:cg\$[\w$]*(?:\.R)?\.x\(\d+\);)+\}|` +
+		`cg\$[\w$]*(?:\.R)?\.p\(\d+\);|/\*cg\$\*/[{}]|` +
 		strings.ReplaceAll(regexp.QuoteMeta(helperClass), "NAME", `cg\$[\w$]+`))
 )

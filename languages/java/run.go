@@ -210,6 +210,11 @@ func findJDK(name string) (jdk, error) {
 // launch compiles the sources with checkpoints into cg's own folder, and starts
 // the main class as java would start it.
 func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
+	if g := s.Options.Granularity; g.HasPlaces() && s.Native.Path == "" {
+		return languages.Command{}, languages.Refuse(126,
+			"-g %s needs cg's native library in the virtual machine, and there is none (%s): use -g fine", g,
+			s.Native.Reason)
+	}
 	if _, is := t.Flags["project"]; is && s.OwnCheckpoints {
 		return languages.Command{}, languages.Refuse(2, "--instrumented does not go with --project")
 	} else if is {
@@ -416,7 +421,7 @@ func (b *build) mainClass(t languages.Target) (string, error) {
 			continue
 		}
 		for _, site := range f.parsed.plan(instrument.Options{Granularity: instrument.Coarse, Entry: true},
-			false).Sites {
+			wish{}).Sites {
 			if class, is := strings.CutSuffix(site.Func, ".main"); is {
 				found = append(found, class)
 			}

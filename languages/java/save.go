@@ -19,7 +19,7 @@ func renderAlone(text []byte, p *instrument.Plan, first int) ([]edit.Edit, error
 		return nil, nil
 	}
 	name := aloneName(text, first)
-	edits, err := renderCalls(name, text, p, first)
+	edits, err := renderCalls(name, text, &filePlan{Plan: p}, first)
 	if err != nil {
 		return nil, err
 	}

@@ -177,6 +177,19 @@ static inline int32_t asks(uint32_t kind) { return kind == ENTER && laid && cg_m
 TWICE(enter, ENTER)
 TWICE(exit, EXIT)
 
+/* place(place): the innermost call goes to a place in its code. Such an event is never counted alone. */
+int32_t NATIVE(JavaCritical_cg_00024_R_place)(int32_t place)
+{
+	return !cg_event_at_once(CG_PLACE << 21 | ((uint32_t)place & (CG_SITES - 1)));
+}
+
+int32_t NATIVE(Java_cg_00024_R_place)(Env env, void *class, int32_t place)
+{
+	(void)env, (void)class;
+	event(CG_PLACE, (uint32_t)place);
+	return 0;
+}
+
 void NATIVE(Java_cg_00024_R_event)(Env env, void *class, int32_t kind, int32_t site)
 {
 	(void)env, (void)class;
@@ -201,9 +214,9 @@ uint8_t NATIVE(Java_cg_00024_R_on)(Env env, void *class, int64_t id, int32_t kin
 	return 1;
 }
 
-/* show(id, sites, depth): the frames of the virtual thread id take the place of
- * those that this thread shows. */
-void NATIVE(Java_cg_00024_R_show)(Env env, void *class, int64_t id, void *sites, int32_t depth)
+/* show(id, sites, places, depth): the frames of the virtual thread id take the place of
+ * those that this thread shows. Each goes on in the place of its code in which it was, 0 for none. */
+void NATIVE(Java_cg_00024_R_show)(Env env, void *class, int64_t id, void *sites, void *places, int32_t depth)
 {
 	(void)class;
 	hide();
@@ -211,8 +224,13 @@ void NATIVE(Java_cg_00024_R_show)(Env env, void *class, int64_t id, void *sites,
 	if (depth == 0 || !has_room(depth))
 		return;
 	((Region)(*env)[GET_INTS])(env, sites, 0, depth, shown.sites);
-	for (; shown.depth < depth; shown.depth++)
+	for (; shown.depth < depth; shown.depth++) {
+		int32_t place = 0;
+		((Region)(*env)[GET_INTS])(env, places, shown.depth, 1, &place);
 		event(RESUME, shown.sites[shown.depth]);
+		if (place)
+			cg_go_on((uint32_t)place & (CG_SITES - 1));
+	}
 }
 
 typedef struct {
@@ -227,10 +245,11 @@ static void link_natives(Env env, void *class)
 	static const Method methods[] = {
 		{"enter", "(I)I", (void *)Java_cg_00024_R_enter},
 		{"exit", "(I)I", (void *)Java_cg_00024_R_exit},
+		{"place", "(I)I", (void *)Java_cg_00024_R_place},
 		{"event", "(II)V", (void *)Java_cg_00024_R_event},
 		{"on", "(JII)Z", (void *)Java_cg_00024_R_on},
 		{"know", "(J)V", (void *)Java_cg_00024_R_know},
-		{"show", "(J[II)V", (void *)Java_cg_00024_R_show},
+		{"show", "(J[I[II)V", (void *)Java_cg_00024_R_show},
 	};
 	typedef int32_t (*Register)(Env, void *class, const Method *methods, int32_t count);
 	((Register)(*env)[REGISTER_NATIVES])(env, class, methods, sizeof methods / sizeof methods[0]);

@@ -217,6 +217,18 @@ static void cg_go(uint32_t place)
 		t->nodes[n].calls++;
 }
 
+/* cg_go_on takes the innermost call, which was away, back to the place in its code in which it was, at the latest
+ * event. The call has come there before. */
+static inline void cg_go_on(uint32_t place)
+{
+	cg_adder *t = &cg_mine;
+	if (!t->tree || t->stale || t->deep || t->frame == t->frames)
+		return;
+	cg_frame *f = t->frame;
+	f->path = f->path >> 32 << 32 | cg_find_place(cg_call_of((uint32_t)f->path), place);
+	atomic_store_explicit(&t->tree->place, t->last << 24 | cg_top(), memory_order_release);
+}
+
 /* cg_next_window ends the open window: a sample was taken. The time since the
  * last event is neither its nor the next one's: the reader knows where the
  * thread was. While the reader has not taken the oldest window, there is no

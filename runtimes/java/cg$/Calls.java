@@ -8,8 +8,8 @@ import java.util.function.IntConsumer;
  * of the virtual machine know which it is.
  */
 public final class Calls {
-    /** R.e, R.x */
-    public static final IntConsumer[] CALLS = {new Enter(), new Exit()};
+    /** R.e, R.x, R.p */
+    public static final IntConsumer[] CALLS = {new Enter(), new Exit(), new Place()};
 
     private Calls() {}
 
@@ -24,6 +24,13 @@ public final class Calls {
         @jdk.internal.vm.annotation.Hidden
         public void accept(int site) {
             R.x(site);
+        }
+    }
+
+    private static final class Place implements IntConsumer {
+        @jdk.internal.vm.annotation.Hidden
+        public void accept(int place) {
+            R.p(place);
         }
     }
 }

@@ -2,7 +2,7 @@ package cg$;
 
 /**
  * What instrumented code calls: e(site) when a call of the site begins, x(site)
- * when it ends.
+ * when it ends. Between the two p(place) says to which place of its code it goes.
  *
  * The package is on the boot class path, so that every class loader finds it.
  * It uses java.base alone, prints nothing, and throws nothing but what entering
@@ -12,7 +12,7 @@ package cg$;
  */
 public final class R {
     static final int OFF = 0, NATIVE = 1, PURE = 2;
-    static final int ENTER = 0, EXIT = 1, SUSPEND = 2, RESUME = 3;
+    static final int ENTER = 0, EXIT = 1, SUSPEND = 2, RESUME = 3, PLACE = 6;
 
     /* Constants to the compiler: what does not apply costs nothing. */
     static final int MODE = Startup.begin();
@@ -95,6 +95,21 @@ public final class R {
         }
     }
 
+    /** The library alone tells places. What is at the end of the stack stays in the place before. */
+    @jdk.internal.vm.annotation.Hidden
+    public static void p(int place) {
+        if (MODE != NATIVE)
+            return;
+        try {
+            if (VIRTUAL != null && Thread.currentThread().getClass() == VIRTUAL)
+                VirtualThread.place(place);
+            else if (place(place) != 0)
+                event(PLACE, place);
+        } catch (StackOverflowError e) {
+            // the program's own calls find the end
+        }
+    }
+
     // runtimes/native/java.c says what each does.
     static native boolean lay(Module base, String name, long[] at);
     static native void know(long tid);
@@ -104,9 +119,11 @@ public final class R {
     @jdk.internal.vm.annotation.Hidden
     private static native int exit(int site);
     @jdk.internal.vm.annotation.Hidden
+    private static native int place(int place);
+    @jdk.internal.vm.annotation.Hidden
     private static native void event(int kind, int site);
     @jdk.internal.vm.annotation.Hidden
     static native boolean on(long id, int kind, int site);
     @jdk.internal.vm.annotation.Hidden
-    static native void show(long id, int[] sites, int depth);
+    static native void show(long id, int[] sites, int[] places, int depth);
 }

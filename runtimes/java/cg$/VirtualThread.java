@@ -14,6 +14,7 @@ final class VirtualThread {
 
     private final long id = IDS.incrementAndGet();
     private int[] open = new int[8];
+    private int[] places = new int[8]; // of the open frames, 0 for none
     private int depth;
 
     private static VirtualThread current() {
@@ -26,9 +27,13 @@ final class VirtualThread {
     static void enter(int site) {
         try {
             VirtualThread v = current();
-            if (v.depth == v.open.length)
+            if (v.depth == v.open.length) {
+                int[] more = java.util.Arrays.copyOf(v.places, 2 * v.depth);
                 v.open = java.util.Arrays.copyOf(v.open, 2 * v.depth);
+                v.places = more;
+            }
             v.event(R.ENTER, site);
+            v.places[v.depth] = 0;
             v.open[v.depth++] = site;
         } catch (OutOfMemoryError | RuntimeException | LinkageError e) {
             // the call is not reported
@@ -49,10 +54,21 @@ final class VirtualThread {
         }
     }
 
+    static void place(int place) {
+        try {
+            VirtualThread v = current();
+            v.event(R.PLACE, place);
+            if (v.depth > 0)
+                v.places[v.depth - 1] = place;
+        } catch (OutOfMemoryError | RuntimeException | LinkageError e) {
+            // it stays in the place before
+        }
+    }
+
     private void event(int kind, int site) {
         if (R.MODE == R.NATIVE) {
             if (!R.on(id, kind, site)) {
-                R.show(id, open, depth);
+                R.show(id, open, places, depth);
                 R.on(id, kind, site);
             }
         } else

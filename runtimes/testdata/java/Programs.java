@@ -180,6 +180,22 @@ public class Programs {
             t.join();
     }
 
+    /** Calls on virtual threads go to place 11 of their code, in which another call waits, and at their end to 12. */
+    static void places(int n) throws Exception {
+        Method start = Thread.class.getMethod("startVirtualThread", Runnable.class);
+        List<Thread> all = new ArrayList<>();
+        for (int i = 0; i < n; i++)
+            all.add((Thread) start.invoke(null, (Runnable) () -> {
+                cg$.R.e(10); try {
+                cg$.R.p(11);
+                nap(5);
+                cg$.R.p(12);
+                } finally { cg$.R.x(10); }
+            }));
+        for (Thread t : all)
+            t.join();
+    }
+
     /**
      * Two virtual threads have one kernel thread, and begin while the list of the cleaner that the library's files
      * share is locked.
@@ -279,6 +295,7 @@ public class Programs {
         case "jvms": jvms(java.util.Arrays.copyOfRange(args, 1, args.length)); break;
         case "loaders": loaders(); break;
         case "virtuals": virtuals(n); break;
+        case "places": places(n); break;
         case "locked": locked(); break;
         case "kept": kept(); break;
         case "collections": collections(n); break;

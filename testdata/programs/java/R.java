@@ -9,7 +9,9 @@ import java.util.concurrent.CopyOnWriteArrayList;
 /**
  * Checkpoints for tests: each thread's stack of sites, in memory. At exit, the
  * file of the property cg.balance gets a line for each thread: how many sites
- * were entered, how many are still open, and what was left out of order.
+ * were entered, how many are still open, and what was left out of order. The file of the
+ * property cg.owners has a line for each site, the number of the function whose place it
+ * is: there is a word of each that came while that function was not the innermost.
  */
 public final class R {
     private static final class Stack {
@@ -59,6 +61,27 @@ public final class R {
         }
         s.open[s.depth++] = site;
         s.entered++;
+    }
+
+    private static final List<String> owners = owners();
+
+    private static List<String> owners() {
+        String name = System.getProperty("cg.owners");
+        try {
+            return name == null ? null : Files.readAllLines(Path.of(name));
+        } catch (IOException e) {
+            throw new RuntimeException(e);
+        }
+    }
+
+    public static void p(int place) {
+        Stack s = own.get();
+        int owner = owners == null ? 0 : Integer.parseInt(owners.get(place - 1));
+        if (s == null || s.depth == 0 || owner != 0 && s.open[s.depth - 1] != owner) {
+            if (s != null && s.wrong.length() < 1000) {
+                s.wrong += " wrong place " + place;
+            }
+        }
     }
 
     public static void x(int site) {
