@@ -3,7 +3,7 @@
 # and in part compiled, and commons-lang3 as a whole, whose own tests must end
 # as they do without checkpoints. It needs a JDK with its sources (SRC_ZIP, or
 # lib/src.zip of the JDK of javac) and Maven Central; it takes some minutes.
-# usage: java.sh [FOLDER]   keeps what it makes in FOLDER
+# usage: java.sh [FOLDER]   keeps what it makes in FOLDER; CG_JAVA_GRANULARITY=line or block tells these apart, too
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 work=${1:-$(mktemp -d)}
