@@ -98,9 +98,13 @@ int cg_gpu_open(const char *path, const char **step) {
 	return 0;
 }
 
-int cg_gpu_round(const char **step) {
+int cg_gpu_round(const char **step) { return cg_gpu_rounds(1, step); }
+
+int cg_gpu_rounds(int n, const char **step) {
 	int code;
-	TRY(cuLaunchKernel, kernel, BLOCKS, 1, 1, THREADS, 1, 1, 0, 0, 0, 0)
+	while (n-- > 0) {
+		TRY(cuLaunchKernel, kernel, BLOCKS, 1, 1, THREADS, 1, 1, 0, 0, 0, 0)
+	}
 	TRY(cuCtxSynchronize)
 	return 0;
 }

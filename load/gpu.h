@@ -9,6 +9,7 @@ enum { CG_GPU_ABSENT = -1 };
 int cg_gpu_find(const char *library, const char **step); // is there one?
 int cg_gpu_open(const char *library, const char **step);
 int cg_gpu_round(const char **step); // some milliseconds of work, waited for
+int cg_gpu_rounds(int n, const char **step); // n of them, with no pause between
 void cg_gpu_close(void);
 
 #endif

@@ -83,7 +83,7 @@ func TestGPU(t *testing.T) {
 		// Busy, idle, busy: what was busy is told, in order.
 		var told []int64
 		err = Square("", []time.Duration{time.Millisecond, 2 * time.Millisecond, time.Millisecond}, func(from, to int64) { told = append(told, from, to) })
-		if test.err == "" && (err != nil || len(told) != 4 || !slices.IsSorted(told) || told[2]-told[1] < int64(2*time.Millisecond)) {
+		if test.err == "" && (err != nil || len(told) < 4 || len(told)%2 > 0 || !slices.IsSorted(told) || told[len(told)-1]-told[0] < int64(3*time.Millisecond)) {
 			t.Errorf("square: %v, %v", told, err)
 		} else if test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
 			t.Errorf("square: %v", err)

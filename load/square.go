@@ -13,8 +13,9 @@ import (
 )
 
 // Square keeps the first GPU that CUDA shows busy for the first of lengths, idle for the second, busy for the third and
-// so on. It calls tell after each busy one with when it began and ended, in ns of CLOCK_MONOTONIC, to a millisecond or
-// so. library is the driver's, "" for that of the machine. The error is ErrNoGPU where there is nothing to compute on.
+// so on. It calls tell with when the GPU computed, in ns of CLOCK_MONOTONIC, some ten milliseconds at a time: where
+// this process had to wait for a processor, there are gaps, which are told. library is the driver's, "" for that of the
+// machine. The error is ErrNoGPU where there is nothing to compute on.
 func Square(library string, lengths []time.Duration, tell func(from, to int64)) error {
 	if library == "" {
 		library = libcuda
@@ -29,6 +30,12 @@ func Square(library string, lengths []time.Duration, tell func(from, to int64)) 
 	if code == 0 {
 		code = C.cg_gpu_round(&step) // the first one waits for the driver
 	}
+	n := C.int(1)
+	if code == 0 {
+		from := monotonic()
+		code = C.cg_gpu_round(&step)
+		n = C.int(min(1000, max(1, int64(10*time.Millisecond)/max(1, monotonic()-from))))
+	}
 	for i, length := range lengths {
 		if code != 0 {
 			break
@@ -37,11 +44,15 @@ func Square(library string, lengths []time.Duration, tell func(from, to int64)) 
 			time.Sleep(length)
 			continue
 		}
-		from := monotonic()
-		for code == 0 && monotonic()-from < int64(length) {
-			code = C.cg_gpu_round(&step)
+		for end := monotonic() + int64(length); code == 0; {
+			from := monotonic()
+			if from >= end {
+				break
+			}
+			if code = C.cg_gpu_rounds(n, &step); code == 0 {
+				tell(from, monotonic())
+			}
 		}
-		tell(from, monotonic())
 	}
 	return gpuError(code, step)
 }

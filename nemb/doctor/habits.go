@@ -102,8 +102,8 @@ func (d *Diagnosis) habitsOfGPU(id, counted string, r habitsOf) map[string]habit
 			d.add("habits", Remark, "", "%s: its %s changed too rarely under the load (%v)", id, name, err)
 			continue
 		case err != nil:
-			d.add("habits", Warning, "", "%s: its %s did not follow the load: what it is the mean of is not known", id,
-				name)
+			d.add("habits", Warning, "", "%s: its %s did not follow the load: what it is the mean of is not known; "+
+				"on a busy machine, try again", id, name)
 			continue
 		}
 		found[t.Name] = f

@@ -159,9 +159,12 @@ def phase(name, blocks, threads, seconds):
 
 
 def many(launches):
-    f, begin = kernel("spin"), time.monotonic()
+    f, cycles, out = kernel("spin"), ctypes.c_uint64(int(2e-6 * KHZ * 1e3)), ctypes.c_uint64(memory.value)
+    arguments = (ctypes.c_void_p * 2)(ctypes.addressof(cycles), ctypes.addressof(out))
+    run, begin = cuda.cuLaunchKernel, time.monotonic()
     for i in range(launches):
-        launch(f, 1, 32, 2e-6)
+        if run(f, 1, 1, 1, 32, 1, 1, 0, None, arguments, None):
+            sys.exit("cuLaunchKernel failed")
         if i % 1000 == 999:
             call("cuCtxSynchronize")
     call("cuCtxSynchronize")

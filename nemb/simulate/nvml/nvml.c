@@ -39,7 +39,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX = 16, MOST = 512 };
+enum { MAX = 16, MOST = 1024 };
 enum { SUCCESS = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7 };
 enum { POWER_AVERAGE = 185, POWER_INSTANT = 186, NVLINK_TX = 138, NVLINK_RX = 139 };
 enum { UINT = 1, ULONGLONG = 3 };
@@ -98,15 +98,15 @@ static struct conf conf(int device, const char *function) {
 	double w;
 	struct process p;
 	while (fgets(line, sizeof line, f)) {
-		if (sscanf(line, "gpus %d", &n) == 1 && n <= MAX)
+		if ((p.watts = -1, sscanf(line, "process %d %u %lf %lf %lf %lf %lf", &p.device, &p.pid, &p.sm, &p.mib,
+		                               &p.begin, &p.end, &p.watts)) >= 6 && c.known < MOST)
+			c.processes[c.known++] = p;
+		else if (sscanf(line, "gpus %d", &n) == 1 && n <= MAX)
 			c.gpus = n;
 		else if (sscanf(line, "watts %d %lf", &i, &w) == 2 && i < MAX)
 			c.watts[i] = w;
 		else if (sscanf(line, "idle %d %lf", &i, &w) == 2 && i < MAX)
 			c.idle[i] = w;
-		else if ((p.watts = -1, sscanf(line, "process %d %u %lf %lf %lf %lf %lf", &p.device, &p.pid, &p.sm, &p.mib,
-		                               &p.begin, &p.end, &p.watts)) >= 6 && c.known < MOST)
-			c.processes[c.known++] = p;
 		else if (sscanf(line, "capability %d %d %d", &i, &n, &m) == 3 && i < MAX)
 			c.major[i] = n, c.minor[i] = m;
 		else if (sscanf(line, "habit %d %lf %lf %lf", &i, &h.period, &h.window, &h.delay) == 4 && i < MAX)
