@@ -113,6 +113,7 @@ func goScheduler(g GoToolchain) (GoOverlay, error) {
 		"golang/_runtime/codegreen.go":               "src/runtime/zz_codegreen.go",
 		"golang/_runtime/sums.go":                    "src/runtime/zz_codegreen_sums.go",
 		"golang/_runtime/paths.go":                   "src/runtime/zz_codegreen_paths.go",
+		"golang/_runtime/places.go":                  "src/runtime/zz_codegreen_places.go",
 		"golang/_runtime/budget.go":                  "src/runtime/zz_codegreen_budget.go",
 		"golang/_runtime/usual.go":                   "src/runtime/zz_codegreen_usual.go",
 		"golang/_runtime/share.go":                   "src/runtime/zz_codegreen_share.go",

@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"maps"
 	"testing"
-
-	"cg/checkpoint"
 )
 
 // TestGoExitAllocatesNothing: what ends a call is made once, whoever calls.
@@ -50,15 +48,7 @@ func TestGoExitWords(t *testing.T) {
 	if s := f.run(t, goKinds[0], nil, "counts"); s.out != "-497890\n" || s.lost != 0 || s.trees != 0 {
 		t.Errorf("%+v", s)
 	}
-	got := map[[2]int]int{} // words by kind and site
-	for chunk := range goChunks {
-		words := f.channel[8192+chunk*65536:][64:65536]
-		for ; len(words) > 0; words = words[8:] {
-			if w := checkpoint.Word(binary.NativeEndian.Uint64(words)); w != 0 && w.Kind() != checkpoint.Strand {
-				got[[2]int{int(w.Kind()), int(w.Site()) - goBase}]++
-			}
-		}
-	}
+	got := f.words()
 	want := map[[2]int]int{{0, 1}: 1, {1, 1}: 1, {0, 2}: 1973, {1, 2}: 1973, {0, 3}: 1000, {1, 3}: 1000}
 	if !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)

@@ -101,7 +101,7 @@ type goLong struct {
 
 // goSums is what lies in the trees.
 type goSums struct {
-	paths                       map[string]goSum // by sites from the root, "2.4"
+	paths                       map[string]goSum // by sites from the root, "2.4"; a place is "2.4.@5"
 	trees                       int
 	ended, current              int // trees of threads that ended, and that do not
 	events, lost, longs, joined uint64
@@ -171,11 +171,15 @@ func (f *goTrees) sums(t testing.TB, out string) goSums {
 			names, sites = make([]string, max(count, 3)), make([]int, max(count, 3))
 			for n := 3; n < count; n++ {
 				site, parent := order.Uint32(node(n)), int(order.Uint32(node(n)[4:]))
+				place := ""
+				if site>>31 != 0 {
+					site, place = site&^(1<<31), "@"
+				}
 				if parent >= n || site <= goBase || site > goBase+16 || order.Uint64(node(n)[24:]) == 0 {
 					t.Fatalf("node %d: site %d, parent %d", n, site, parent)
 				}
 				sites[n] = int(site) - goBase
-				names[n] = strings.TrimPrefix(fmt.Sprintf("%s.%d", names[parent], site-goBase), ".")
+				names[n] = strings.TrimPrefix(fmt.Sprintf("%s.%s%d", names[parent], place, site-goBase), ".")
 			}
 			continue
 		}

@@ -114,6 +114,8 @@ type goVirtual struct {
 	times  map[int][4]float64 // the least, the median, the 95th percentile, the most
 	found  map[int]attribute.Times
 	called map[int]uint64
+	placed map[int]float64         // ticks, by site
+	places map[int]attribute.Place // those that were found
 }
 
 func goRunVirtual(t *testing.T, program, name string, seed int, budget float64) goVirtual {
@@ -170,11 +172,15 @@ func goRunVirtual(t *testing.T, program, name string, seed int, budget float64) 
 		}
 	}
 	v := goVirtual{calls: map[int]uint64{}, times: map[int][4]float64{}, found: map[int]attribute.Times{},
-		called: map[int]uint64{}}
+		called: map[int]uint64{}, placed: map[int]float64{}, places: map[int]attribute.Place{}}
 	end := v.read(t, out.String())
 	c.Finish(fold(end))
 	a.Last(sample(end))
-	for _, cost := range a.Finish().Costs {
+	result := a.Finish()
+	for _, p := range result.Places {
+		v.places[int(p.Site)] = p
+	}
+	for _, cost := range result.Costs {
 		v.called[int(cost.Site)], v.found[int(cost.Site)] = cost.Calls, cost.Times
 	}
 	if c.Lost() > 0 || c.RefusedTrees() > 0 {
@@ -192,6 +198,8 @@ func (v goVirtual) read(t *testing.T, out string) (end checkpoint.Tick) {
 			v.calls[site] = n
 		} else if _, err := fmt.Sscanf(line, "times %d %g %g %g %g", &site, &q[0], &q[1], &q[2], &q[3]); err == nil {
 			v.times[site] = q
+		} else if _, err := fmt.Sscanf(line, "place %d %g", &site, &q[0]); err == nil {
+			v.placed[site] = q[0]
 		} else if _, err := fmt.Sscanf(line, "end %d", &end); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}

@@ -115,6 +115,9 @@ func (b *build) overlayRuntime(ctx context.Context) error {
 			return fmt.Errorf("go %s: %w", b.command.version, err)
 		}
 		b.portable = o.Reason
+		if err := canPlace(b.options.Granularity, o); err != nil {
+			return err
+		}
 		if b.target.test {
 			var reason string
 			if o, reason, err = o.WithTests(ctx, g, b.setup.Cache, b.setup.Dir); err != nil {

@@ -36,6 +36,7 @@ func init() {
 			Recognize:  isTarget,
 			PlanTarget: planTarget,
 			SaveTarget: saveTarget,
+			Places:     true,
 			SDK:        &languages.SDK{Files: sdkFiles},
 		},
 	})

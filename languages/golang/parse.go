@@ -42,6 +42,8 @@ type function struct {
 	close   int    // the brace that closes it
 	outer   int    // the function that it stands in, -1 for none
 	bare    bool   // it stays without checkpoints if the compiler inlines it
+	site    int    // the index of its site in the plan, where it has marks
+	marks   []mark // of the events of its places
 }
 
 // parseFile parses a file with tree-sitter, or, where the grammar does not place all of

@@ -10,7 +10,7 @@ import (
 	"cg/languages"
 )
 
-//go:embed calls.go inline.go parse.go plan.go rewrite.go units.go
+//go:embed calls.go inline.go parse.go places.go plan.go rewrite.go units.go
 var plannerSources embed.FS
 
 // planVersion is that of what these files plan and write.
@@ -26,6 +26,8 @@ type packageContext struct {
 	literals int          // literals of package variables in those
 	inlined  map[int]bool // offsets inside the heads of functions that the compiler inlines
 	bare     map[int]bool // braces of functions that stay without checkpoints if it does
+	file     string       // as sites have it
+	unplaced []string     // "name:line" of functions whose code is not told apart
 }
 
 // functionCounts is what a file adds to the context of the next.
@@ -43,7 +45,8 @@ func planFile(source []byte, o instrument.Options) (*instrument.Plan, error) {
 
 // plan finds the sites of a file: functions, methods and literals. Names are
 // those of the compiler's symbols: "acme/stock.(*Stock).Fib", "main.main.func1",
-// "acme/set.Map[...]", "main.init.0". A point lies between the braces of a body.
+// "acme/set.Map[...]", "main.init.0". A point lies between the braces of a body. The sites
+// of a function's places follow its own.
 // Exclude may name one function as "name:line".
 func (g *sourceFile) plan(o instrument.Options, c packageContext) (*instrument.Plan, functionCounts) {
 	p := &instrument.Plan{Language: "go"}
@@ -56,6 +59,10 @@ func (g *sourceFile) plan(o instrument.Options, c packageContext) (*instrument.P
 	names := make([]string, len(g.funcs))
 	inside := make([]int, len(g.funcs)) // literals so far
 	blank := make([]bool, len(g.funcs)) // in a function named _, which never runs
+	var syntax *placeSyntax
+	if o.PlacesIn(c.file) {
+		syntax = g.parsePlaces()
+	}
 	for i, f := range g.funcs {
 		kind := checkpoint.Function
 		switch {
@@ -109,6 +116,12 @@ func (g *sourceFile) plan(o instrument.Options, c packageContext) (*instrument.P
 		q.Line, q.Col = g.place(q.Start)
 		q.EndLine, q.EndCol = g.place(q.End)
 		p.Points = append(p.Points, q)
+		site := p.Sites[q.Site]
+		if syntax != nil && o.PlacesWanted("", c.file, site) &&
+			!slices.Contains(c.unplaced, fmt.Sprintf("%s:%d", names[i], line)) {
+			g.funcs[i].site = q.Site
+			p.Sites = append(p.Sites, g.putPlaces(syntax, &g.funcs[i], site, o.Granularity)...)
+		}
 	}
 	return p, count
 }

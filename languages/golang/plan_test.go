@@ -142,11 +142,16 @@ func TestPlanRefuses(t *testing.T) {
 // rewritten is a file with checkpoints by itself.
 func rewritten(t testing.TB, source []byte, name string) []byte {
 	t.Helper()
+	return rewrittenAs(t, source, name, instrument.Fine)
+}
+
+func rewrittenAs(t testing.TB, source []byte, name string, granularity instrument.Granularity) []byte {
+	t.Helper()
 	g, err := parseFile(source)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, _ := g.plan(instrument.Options{Granularity: instrument.Fine}, packageContext{})
+	p, _ := g.plan(instrument.Options{Granularity: granularity}, packageContext{})
 	out, err := rewriteFiles([]parsedFile{{source: g, plan: p, name: name, key: 7}}, 0, "")
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +163,7 @@ func rewritten(t testing.TB, source []byte, name string) []byte {
 }
 
 // checkRewriteLaws checks what holds for each rewritten file: the lines are those of the
-// original, each begins as it did, and it parses.
+// original, each begins as it did, and it parses. With lines or blocks, by turns, lines may begin with events.
 func checkRewriteLaws(t testing.TB, name string, source []byte) {
 	t.Helper()
 	text := rewritten(t, source, "/home/u/x.go")
@@ -178,6 +183,14 @@ func checkRewriteLaws(t testing.TB, name string, source []byte) {
 	}
 	if _, err := parseWithGoParser(text); err != nil {
 		t.Fatalf("%s: %v\n%s", name, err, text[:min(2000, len(text))])
+	}
+	granularity := []instrument.Granularity{instrument.Blocks, instrument.Lines}[len(source)%2]
+	text = rewrittenAs(t, source, "/home/u/x.go", granularity)
+	if is := bytes.Count(text, []byte("\n")); is != len(was)-1 {
+		t.Fatalf("%s, -g %s: %d lines were %d", name, granularity, is+1, len(was))
+	}
+	if _, err := parseWithGoParser(text); err != nil {
+		t.Fatalf("%s, -g %s: %v\n%s", name, granularity, err, text[:min(2000, len(text))])
 	}
 }
 
@@ -235,7 +248,7 @@ func TestRoot(t *testing.T) {
 			} else if !reflect.DeepEqual(tree, want) {
 				t.Errorf("%s: the parsers differ", path)
 				for i := range min(len(tree.funcs), len(want.funcs)) {
-					if tree.funcs[i] != want.funcs[i] {
+					if !reflect.DeepEqual(tree.funcs[i], want.funcs[i]) {
 						t.Errorf("%+v\n%+v", tree.funcs[i], want.funcs[i])
 						break
 					}

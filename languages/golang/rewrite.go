@@ -30,6 +30,23 @@ type rewriteNames struct {
 	replace      []edit.Edit
 }
 
+// number is that of a site, as its checkpoint names it.
+func (n rewriteNames) number(site int, bare bool) string {
+	if bare {
+		return fmt.Sprintf("%s + %d", n.base, site+1)
+	}
+	return fmt.Sprintf("%d + %s", site+1, n.base)
+}
+
+// mark is the text of a mark of a function.
+func (n rewriteNames) mark(f function, m mark) string {
+	event := ""
+	if m.place != unknown {
+		event = fmt.Sprintf("%s.CodegreenPlace(%s, %d)", n.checkpoints, n.number(f.site+1+m.place, f.bare), 1+m.place)
+	}
+	return m.before + event + m.after
+}
+
 // unusedName is a name that begins as given and stands in none of the texts.
 func unusedName(prefix string, texts ...[]byte) string {
 	for n := 0; ; n++ {
@@ -58,7 +75,8 @@ type siteBase struct{ name, value string }
 // before any variable of theirs: an initialiser that calls a function would
 // otherwise wait for them, and the order of initialisation change. name is the
 // file's path for messages of vet, which reads the text where it is. Checkpoints that the
-// compiler's command may take out name their site as base + number, others as number + base.
+// compiler's command may take out name their site as base + number, others as number + base. So do
+// the events of their places, which have behind it how many numbers before it the function's is.
 func (g *sourceFile) edits(p *instrument.Plan, names rewriteNames, bases []siteBase, name string) ([]edit.Edit, error) {
 	var edits []edit.Edit
 	insert := func(at int, format string, args ...any) {
@@ -120,12 +138,13 @@ func (g *sourceFile) edits(p *instrument.Plan, names rewriteNames, bases []siteB
 		if q.Start == names.finish {
 			finish, names.finish = fmt.Sprintf("defer %s.CodegreenFinish(); ", names.checkpoints), 0
 		}
-		site := fmt.Sprintf("%d + %s", q.Site+1, names.base)
-		if bare[q.Start] {
-			site = fmt.Sprintf("%s + %d", names.base, q.Site+1)
-		}
 		insert(q.Start, "%[4]sdefer %[1]s.CodegreenEnter(%[2]s)();%[3]s",
-			names.checkpoints, site, follows(q.Start), finish)
+			names.checkpoints, names.number(q.Site, bare[q.Start]), follows(q.Start), finish)
+	}
+	for _, f := range g.funcs {
+		for _, m := range f.marks {
+			insert(m.at, "%s%s", names.mark(f, m), follows(m.at))
+		}
 	}
 	if names.finish > 0 {
 		insert(names.finish, "defer %s.CodegreenFinish();", names.checkpoints)

@@ -28,6 +28,7 @@ type unit struct {
 	before  *unit // whose numbers of functions these continue
 
 	left    []string        // "name:line" of functions that are left alone
+	unlined []string        // those of functions whose code is not told apart
 	without map[string]bool // files that are compiled as they are
 	made    plannedUnit
 	planned map[string]packageContext // by file, while it is planned and not found
@@ -176,6 +177,9 @@ func (b *build) readUnit(u *unit, user map[string]string, c packageContext, o in
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s %d %d %v %s %q %q %v\n", planVersion(), c.path, c.inits, c.literals,
 		o.Entry, o.Granularity, o.Include, o.Exclude, b.generation)
+	if o.Granularity.HasPlaces() {
+		fmt.Fprintf(h, "%v %q %q\n", o.PlacesOf == nil, o.PlacesOf, u.unlined)
+	}
 	texts = make([][]byte, len(u.files))
 	for i, name := range u.files {
 		if texts[i], err = readSource(name, user); err != nil {
@@ -249,7 +253,7 @@ func (b *build) planFiles(u *unit, texts [][]byte, c packageContext, o instrumen
 // how many of its functions the compiler inlines.
 func (b *build) planNext(u *unit, name string, g *sourceFile, o instrument.Options) (p *instrument.Plan, inlined int) {
 	c := packageContext{path: u.path, inits: u.made.Counts.Inits, literals: u.made.Counts.Literals,
-		inlined: map[int]bool{}, bare: map[int]bool{}}
+		inlined: map[int]bool{}, bare: map[int]bool{}, file: name, unplaced: u.unlined}
 	for _, place := range b.places[name] {
 		c.inlined[g.offset(place[0], place[1])] = true
 	}
@@ -405,15 +409,29 @@ func noteProgram(bin runtimes.Cache, program string, before fs.FileInfo) error {
 	return bin.Write(digestFile, []byte(digest(content)))
 }
 
-// leaveOut leaves out the innermost function at a line of a file, or if there is none
-// the file.
+// leaveOut leaves out the places of the innermost function at a line of a file; or, where it has none, the function;
+// or, if there is none, the file.
 func (u *unit) leaveOut(b *build, f plannedFile, line int, given map[string]bool) {
+	places := 0
 	for _, site := range slices.Backward(f.Plan.Sites) {
+		if site.Kind.IsPlace() {
+			places++
+			continue
+		}
+		hasPlaces := places > 0
+		places = 0
 		if line < site.Line || site.EndLine < line {
 			continue
 		}
 		name := fmt.Sprintf("%s:%d", site.Func, site.Line)
-		if !given[name] {
+		switch {
+		case given[name]:
+		case hasPlaces:
+			given[name] = true
+			u.unlined = append(u.unlined, name)
+			b.skip(fmt.Sprintf("%s:%d", f.Name, site.Line),
+				fmt.Sprintf("%s has no %ss: the compiler refuses it with them", site.Func, b.options.Granularity))
+		default:
 			given[name] = true
 			u.left = append(u.left, name)
 			b.skip(fmt.Sprintf("%s:%d", f.Name, site.Line),
@@ -444,6 +462,9 @@ func (b *build) numberSites(inlined map[string][]int) error {
 			}
 			for _, site := range inlined[f.Key] {
 				b.setup.DropSite(first + site - 1)
+				for i := site; i < len(f.Plan.Sites) && f.Plan.Sites[i].Kind.IsPlace(); i++ {
+					b.setup.DropSite(first + i)
+				}
 				b.inlined++
 			}
 		}

@@ -5,6 +5,7 @@
 # some minutes.
 # usage: go.sh [FOLDER [WHAT...]]   keeps what it makes in FOLDER; WHAT of std, text, tools, staticcheck,
 #        http2, protobuf, sqlite3, bbolt, nats and badger, which run with -race, GOMAXPROCS=1 and 64, too,
+#        lines and blocks, which are std with -g line and -g block,
 #        and short, which is part of std without --inline, takes 40 s of processor time and needs no network
 #
 #	CG=path   the cg to use; built from this tree otherwise
@@ -15,7 +16,7 @@ mkdir -p "$work"
 work=$(cd "$work" && pwd)
 [ $# -gt 0 ] || trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 shift || true
-what=${*:-std text tools staticcheck http2 protobuf sqlite3 bbolt nats badger}
+what=${*:-std lines blocks text tools staticcheck http2 protobuf sqlite3 bbolt nats badger}
 cg=${CG:-$work/cg}
 [ -n "${CG:-}" ] || (cd "$here" && go build -o "$cg" .)
 failed=0
@@ -38,7 +39,7 @@ P
 }
 
 # compare NAME FOLDER FLAGS PACKAGES...: plainly, with checkpoints, and with them in
-# what the compiler inlines, too, unless ways says otherwise.
+# what the compiler inlines, too, unless ways says otherwise; with -g $granularity, if that is set.
 compare() {
   local name=$1 folder=$2 flags=$3
   shift 3
@@ -48,7 +49,7 @@ compare() {
   for how in ${ways:-fine --inline}; do
     [ "$how" != fine ] || how=
     # shellcheck disable=SC2086
-    (cd "$folder" && "$cg" measure -g fine $how $flags -o "$work/$name.run.json" go -- test -json "$@" >"$work/$name.json" 2>"$work/$name.err") || true
+    (cd "$folder" && "$cg" measure -g "${granularity:-fine}" $how $flags -o "$work/$name.run.json" go -- test -json "$@" >"$work/$name.json" 2>"$work/$name.err") || true
     outcomes "$work/$name.json" >"$work/$name.with"
     echo "  ${how:-fine}: $(grep -c ' pass$' "$work/$name.with") passed"
     diff "$work/$name.plain" "$work/$name.with" | sed 's/^/    /' || failed=1
@@ -56,6 +57,9 @@ compare() {
 import json, sys
 r = json.load(open(sys.argv[1]))
 calls = sum(f["calls"] or 0 for f in r["functions"] if f["kind"] != "task")
+places = [p for f in r["functions"] for p in f.get("places", []) if p["kind"] != "rest"]
+if places:
+    print("    %d lines or blocks came %d times" % (len(places), sum(p["count"] for p in places)))
 print("    %d functions ran %d times; lost %d, open at the end %d, skipped %d" % (
     len(r["functions"]), calls, r["channel"]["lost"], r["channel"]["open_at_end"], len(r["skipped"])))
 P
@@ -84,6 +88,10 @@ for w in $what; do
   case $w in
   std)
     compare std "$here" "--include */src/encoding/json/* --include */src/text/template/* --include */src/sort/* --include */src/strconv/*" \
+      encoding/json text/template text/template/parse sort strconv
+    ;;
+  lines | blocks)
+    granularity=${w%s} compare "$w" "$here" "--include */src/encoding/json/* --include */src/text/template/* --include */src/sort/* --include */src/strconv/*" \
       encoding/json text/template text/template/parse sort strconv
     ;;
   short)

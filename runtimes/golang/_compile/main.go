@@ -8,7 +8,8 @@
 // that is all, and every checkpoint stays.
 //
 // The source says which functions may lose theirs: the number of such a site stands
-// behind the variable of its file, and that of another one before it. Which of them it
+// behind the variable of its file, and that of another one before it. The events of its places
+// go with it. Which of them it
 // inlines the compiler says itself, of the source without their checkpoints: it is run
 // with -m, and ended once it has said so, before it makes code. The packages that this
 // one imports have been through this command, too. FOLDER/sites has a file for each
@@ -39,17 +40,26 @@ var (
 	imported = regexp.MustCompile(`; import (cga[0-9a-f]{8}[_0-9]*) "container/ring"`)
 	inserted = regexp.MustCompile(
 		`defer cga[0-9a-f]{8}[_0-9]*\.CodegreenEnter\((cga[0-9a-f]{8}[_0-9]*_b\d+) \+ (\d+)\)\(\);`)
+	// Events of places, in one of the two ways in which they stand between statements.
+	placed = regexp.MustCompile(`(?:` + event + `; |; ` + event + ` )`)
 	// Checkpoints that stay, whatever is inlined.
 	stays = regexp.MustCompile(`defer cga[0-9a-f]{8}[_0-9]*\.CodegreenEnter\(\d+ \+ cga[^;()]*\)\(\);`)
 	// The compiler knows columns up to 255: what is inserted behind them begins a
 	// line where a directive says which one goes on.
-	pushed = regexp.MustCompile(`(` + stays.String() + `/\*line :)`)
+	pushed = regexp.MustCompile(`((?:` + stays.String() + `|` + eventStays + `; |; ` + eventStays + ` )/\*line :)`)
 	pushes = regexp.MustCompile(
 		`; (import cga[0-9a-f]{8}[_0-9]* "container/ring"/\*line :|` +
 			`import _ "container/ring"/\*line :|var \(cga[^()]*(?:\([^()]*\)[^()]*)*\)/\*line :)`)
 	canInline = regexp.MustCompile(`^(.+):(\d+):(\d+): can inline `)
 	// What is said of escaping comes when all has been said of inlining.
 	escapes = regexp.MustCompile(`: (.* escapes to heap|.* does not escape|leaking param.*|moved to heap: .*)\n$`)
+)
+
+const (
+	// event says that a call goes to a place in its code: the number of the place's site, and how many numbers before
+	// it that of the function's is.
+	event      = `cga[0-9a-f]{8}[_0-9]*\.CodegreenPlace\((cga[0-9a-f]{8}[_0-9]*_b\d+) \+ (\d+), (\d+)\)`
+	eventStays = `cga[0-9a-f]{8}[_0-9]*\.CodegreenPlace\(\d+ \+ cga[^;()]*\)`
 )
 
 // head is that of a function with checkpoints.
@@ -357,6 +367,18 @@ func (c *invocation) put(folder string, out func(base, site string) bool, short 
 				return nil
 			}
 			left = true
+			return s
+		})
+		text = placed.ReplaceAllFunc(text, func(s []byte) []byte {
+			m := placed.FindSubmatch(s)
+			if m[1] == nil {
+				m = m[3:]
+			}
+			place, _ := strconv.Atoi(string(m[2]))
+			back, _ := strconv.Atoi(string(m[3]))
+			if out(string(m[1]), strconv.Itoa(place-back)) {
+				return nil
+			}
 			return s
 		})
 		if !left && !declared.Match(text) {

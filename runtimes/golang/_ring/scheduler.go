@@ -13,6 +13,12 @@ import (
 //go:linkname CodegreenEnter runtime.codegreenEnter
 func CodegreenEnter(site uint32) (exit func())
 
+// CodegreenPlace records that a call goes to a place in its code, by its site, if the goroutine is in
+// a call of the function whose site is so many numbers before that one.
+//
+//go:linkname CodegreenPlace runtime.codegreenPlace
+func CodegreenPlace(site, back uint32)
+
 // codegreenBegin has its body in package runtime.
 func codegreenBegin(c *codegreenChannel)
 

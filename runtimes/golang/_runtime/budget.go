@@ -237,7 +237,7 @@ func codegreenEnterPaced(site uint32) (exit func()) {
 	node := uint32(n.child >> 32)
 	if uint32(n.child) != site {
 		if node = uint32(n.other >> 32); uint32(n.other) != site {
-			entry := codegreenKnown(caller, site)
+			entry := codegreenKnown(codegreenCallOf(caller), site)
 			if entry == 0 || entry&1 != 0 {
 				return codegreenEnterSlowly(site)
 			}

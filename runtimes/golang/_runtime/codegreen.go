@@ -148,6 +148,13 @@ func codegreenExit()
 // codegreenExitWord is codegreenExit where events are words alone.
 func codegreenExitWord()
 
+// codegreenPlace takes the call that the goroutine is in to a place in its code, by its site, if it is
+// a call of the function whose site is so many numbers before that one. Else nothing happens: what has no
+// checkpoints of its own is its caller's, and so is the body of a loop over a function that has some.
+//
+//go:linkname codegreenPlace
+func codegreenPlace(site, back uint32)
+
 func codegreenCycles() uint64
 
 // codegreenBegin starts the writing to a channel that has been checked.
@@ -353,7 +360,7 @@ func codegreenExitSlowly(caller uint32) {
 	gp.codegreenNode = caller
 	codegreenStand(s, tick, caller)
 	if codegreenWords && s.unwritten == 0 {
-		codegreenStore(s, tick<<24|1<<21|uint64(codegreenPath(node).site))
+		codegreenStore(s, tick<<24|1<<21|uint64(codegreenPath(codegreenCallOf(node)).site))
 	}
 	releasem(gp.m)
 }

@@ -234,6 +234,45 @@ timed:
 	MOVL BX, AX
 	JMP runtime·codegreenExitPaced<ABIInternal>(SB)
 
+// func codegreenPlace(site, back uint32)
+TEXT runtime·codegreenPlace<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-8
+	MOVL AX, R8
+	CMPQ g_codegreenSlot(R14), $0
+	JNE  slowly
+	SLOT
+	MOVL g_codegreenNode(R14), CX
+	NODE(CX, DI)
+	ORL  $const_codegreenPlaceNode, AX
+	CMPL codegreenNode_child(DI), AX
+	JNE  other
+	MOVL (codegreenNode_child+4)(DI), SI
+
+known:
+	CLOCK
+	ADDTIME(CX, DI)
+	NODE(SI, R10)
+	ADDQ $1, codegreenNode_calls(R10)
+	MOVQ codegreenNode_begun(DI), R13
+	MOVQ $0, codegreenNode_begun(DI)
+	MOVQ R13, codegreenNode_begun(R10)
+	STAND(SI)
+	RET
+
+other:
+	CMPL codegreenNode_other(DI), AX
+	JNE  missed
+	MOVL (codegreenNode_other+4)(DI), SI
+	JMP  known
+
+missed:
+	MOVL R8, AX
+	JMP runtime·codegreenPlaceMissed<ABIInternal>(SB)
+
+late:
+slowly:
+	MOVL R8, AX
+	JMP runtime·codegreenPlaceSlowly<ABIInternal>(SB)
+
 // func codegreenExitWord()
 TEXT runtime·codegreenExitWord<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-0
 	CALLER(AX)

@@ -173,6 +173,48 @@ paced:
 	MOVW R5, R0
 	B runtime·codegreenExitPaced<ABIInternal>(SB)
 
+// func codegreenPlace(site, back uint32)
+TEXT runtime·codegreenPlace<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-8
+	MOVWU R0, R0
+	MOVWU R1, R12
+	MOVD  g_codegreenSlot(g), R2
+	CBNZ  R2, slowly
+	SLOT
+	MOVWU g_codegreenNode(g), R5
+	ADD   R5<<1, R5, R6
+	ADD   R6<<6, R4, R6
+	MOVD  $const_codegreenPlaceNode, R10
+	ORR   R0, R10
+	MOVD  codegreenNode_child(R6), R7
+	CMPW  R10, R7
+	BNE   other
+
+known:
+	LSR  $32, R7, R7
+	CLOCK
+	ADDTIME(R5, R6)
+	ADD  R7<<1, R7, R10
+	ADD  R10<<6, R4, R10
+	MOVD codegreenNode_calls(R10), R1
+	ADD  $1, R1
+	MOVD R1, codegreenNode_calls(R10)
+	MOVD codegreenNode_begun(R6), R1
+	MOVD ZR, codegreenNode_begun(R6)
+	MOVD R1, codegreenNode_begun(R10)
+	STAND(R7)
+	RET
+
+other:
+	MOVD codegreenNode_other(R6), R7
+	CMPW R10, R7
+	BEQ  known
+	MOVW R12, R1
+	B runtime·codegreenPlaceMissed<ABIInternal>(SB)
+
+slowly:
+	MOVW R12, R1
+	B runtime·codegreenPlaceSlowly<ABIInternal>(SB)
+
 // func codegreenExitWord()
 TEXT runtime·codegreenExitWord<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-0
 	CALLER(R0)

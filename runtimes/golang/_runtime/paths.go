@@ -24,8 +24,8 @@ var (
 )
 
 // codegreenPathTable is followed by its entries, 1 << bits of them: in 21 bits each
-// a node and a site called there, and the node that the call goes to; in the lowest bit whether
-// the path is not quite that node's. 0: free.
+// a node and a site called there, or that of a place of it, and the node that the call goes to; in the
+// lowest bit whether the path is not quite that node's. 0: free.
 type codegreenPathTable struct {
 	bits uintptr
 }
@@ -74,9 +74,10 @@ func codegreenCall(s *codegreenSlot, caller, site uint32, tick uint64) uint32 {
 	n := codegreenNodeOf(s, caller)
 	node := uint32(n.child >> 32)
 	if uint32(n.child) != site {
-		entry := codegreenKnown(caller, site)
+		call := codegreenCallOf(caller)
+		entry := codegreenKnown(call, site)
 		if entry == 0 {
-			entry = codegreenPave(caller, site, tick)
+			entry = codegreenPave(call, site, tick)
 		}
 		node = uint32(entry >> 1 & (1<<21 - 1))
 		if entry&1 == 0 {

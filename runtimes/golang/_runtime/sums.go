@@ -60,8 +60,8 @@ type codegreenRecord struct {
 	_           uint64
 }
 
-// codegreenNode is a node of a tree. The two children are sites, and above 32 bits
-// their nodes, that the thread went to from there. The program's tree
+// codegreenNode is a node of a tree: a call, or a place in its code. The two children are sites, and above 32 bits
+// their nodes, that the thread went to from there, or places, with codegreenPlaceNode. The program's tree
 // has site and parent. A thread's has in their place where the times of the site's
 // calls are (see codegreenTimed), and the weight of the latest timed call.
 type codegreenNode struct {
@@ -332,10 +332,11 @@ func codegreenStand(s *codegreenSlot, tick uint64, node uint32) {
 	atomic.StoreRel64(&codegreenTreeOf(s).place, tick<<24|uint64(node))
 }
 
-// codegreenAway counts that a goroutine left the thread in a node, 1, or came to it, -1.
+// codegreenAway counts that a goroutine left the thread in a node's call, 1, or came to it, -1.
 //
 //go:nowritebarrierrec
 func codegreenAway(s *codegreenSlot, node uint32, by int64, tick uint64) {
+	node = codegreenCallOf(node)
 	t, n := codegreenTreeOf(s), codegreenNodeOf(s, node)
 	codegreenTouch(s, node)
 	aways := t.aways
@@ -348,9 +349,9 @@ func codegreenAway(s *codegreenSlot, node uint32, by int64, tick uint64) {
 
 // codegreenEnd looks at how long a call of a node took that ends: it notes its time, whether it is
 // short, and leaves a record where it is long enough. The thread's node has the tick at which it was
-// entered. That tick is the call's own unless the goroutine was away from the thread meanwhile. It is
-// not known of a call whose enter was counted, nor of one within which recursion that is folded came to
-// the same node.
+// entered; a place of the call has it while the call is there. That tick is the call's own unless the
+// goroutine was away from the thread meanwhile. It is not known of a call whose enter was counted, nor of
+// one within which recursion that is folded came to the same node.
 //
 //go:nosplit
 //go:nowritebarrierrec
@@ -369,6 +370,6 @@ func codegreenEnd(s *codegreenSlot, gp *g, node uint32, tick uint64) {
 	}
 	t := codegreenTreeOf(s)
 	r := &t.long[t.longs%codegreenRecords]
-	r.enter, r.exit, r.node = begun, tick, node
+	r.enter, r.exit, r.node = begun, tick, codegreenCallOf(node)
 	atomic.StoreRel64(&t.longs, t.longs+1)
 }

@@ -72,7 +72,7 @@ func codegreenTimed(s *codegreenSlot, n *codegreenNode, node uint32) uint32 {
 		return n.site
 	}
 	n.site = codegreenTimeless
-	site := codegreenPath(node).site
+	site := codegreenPath(codegreenCallOf(node)).site
 	if s.times == 0 || site >= codegreenSites {
 		return n.site
 	}

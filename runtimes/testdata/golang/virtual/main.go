@@ -2,7 +2,7 @@
 // measure/testdata/budget.c: each knows how long its calls took to the tick.
 //
 //	program NAME SEED    prints "calls SITE N" for each site, and "times SITE LEAST MEDIAN P95 MOST" of those
-//	                     that call nothing
+//	                     that call nothing, and "place SITE TICKS" of parts of a function
 //
 // The clock stands but for the work of functions and for readings of it. A sample is taken each period: the
 // program asks for it in the channel's header, at 264, and waits until it is taken.
@@ -37,6 +37,7 @@ var (
 	dice       uint64
 	calls      [16]uint64
 	took       [16][]uint64 // of those that call nothing
+	placed     [16]uint64   // ticks
 )
 
 func at(offset int) *uint64 { return (*uint64)(unsafe.Pointer(&channel[offset])) }
@@ -82,6 +83,32 @@ func calling(site uint32, f func()) {
 	}
 	calls[site]++
 	f()
+}
+
+// lines is a function with lines: one before a loop, the loop's head, its body, which calls another function, and one
+// behind it.
+//
+//go:noinline
+func lines() {
+	{
+		defer cg.CodegreenEnter(base + 2)()
+	}
+	calls[2]++
+	line(3, 400)
+	line(4, 100)
+	for i := range uint64(3) {
+		line(5, 150+i*below(100))
+		call(8, 700)
+		line(5, 90) // the same line goes on
+		line(4, 60)
+	}
+	line(6, 2500)
+}
+
+func line(site uint32, ticks uint64) {
+	cg.CodegreenPlace(base+site, site-2)
+	placed[site] += ticks
+	pass(ticks)
 }
 
 // fib calls itself, and every tenth of its calls ends by a panic.
@@ -184,6 +211,12 @@ var programs = map[string]func(){
 			call(3, 200)
 		}
 	},
+	"lines": func() {
+		for range 20_000 {
+			lines()
+			call(3, 200)
+		}
+	},
 	"stopped": func() {
 		for i := range 100_000 {
 			call(2, 300)
@@ -230,6 +263,11 @@ func main() {
 		if t := took[site]; n > 0 && uint64(len(t)) == n {
 			slices.Sort(t)
 			fmt.Println("times", site, t[0], t[n/2], t[n*95/100], t[n-1])
+		}
+	}
+	for site, ticks := range placed {
+		if ticks > 0 {
+			fmt.Println("place", site, ticks)
 		}
 	}
 	fmt.Println("end", clock)
