@@ -61,6 +61,7 @@ type Book struct {
 	active    []*group
 	requests  requests
 	spans     spans
+	gpus      []*gpu // of each domain, nil where no driver is asked
 }
 
 // process is what the book has of a process.
@@ -103,6 +104,7 @@ type tally struct {
 	power   []float64
 	closing []int
 	cpu     time.Duration
+	gpus    []gpuBounds // per domain; nil for one that used no GPU
 }
 
 // debt is the time of a process that is gone, which the one that waits for it counts as
@@ -121,7 +123,7 @@ func New(domains []nemb.Domain, cpus, own int) *Book {
 		domains: domains, own: own, waiting: make([]waiting, n),
 		cpus: cpus, first: make([]float64, n), totals: make([]nemb.Energy, n), readable: make([]bool, n),
 		failed: make([]int, n), watts: make([]float64, n), lasted: make([]float64, n), closings: make([]int, n),
-		removed:   make([]nemb.Energy, n),
+		removed: make([]nemb.Energy, n), gpus: make([]*gpu, n),
 		processes: map[population.ID]*process{}, byPID: map[int]*process{}, groups: map[string]*group{},
 	}
 	for d := range b.first {
@@ -156,6 +158,10 @@ func (b *Book) Add(r *Reading) {
 	b.other = max(b.other, r.Host.Busy-b.busy0-b.program-b.ownTime)
 	b.energies(r)
 	for d := range b.domains {
+		if g := b.occupied(d, r); g != nil {
+			b.occupy(g, d, r)
+			continue
+		}
 		b.close(d, d < len(r.Lost) && r.Lost[d])
 	}
 	b.divideSpans(r)
@@ -255,12 +261,15 @@ func (b *Book) pay(t *tally, d int, e nemb.Energy) {
 	t.power[d] += e.Joules() / b.lasted[d]
 }
 
-// wattsOf is somebody's power, of each domain in the window that closed last.
-func (b *Book) wattsOf(t *tally) (sum float64) {
+// wattsOf is somebody's power, of each domain in the window that closed last, and what of it is a GPU's.
+func (b *Book) wattsOf(t *tally) (sum, gpu float64) {
 	for d, power := range t.power {
-		if t.closing[d] == b.closings[d] {
-			sum += power
+		if t.closing[d] != b.closings[d] {
+			continue
+		}
+		if sum += power; b.gpus[d] != nil {
+			gpu += power
 		}
 	}
-	return sum
+	return sum, gpu
 }

@@ -15,8 +15,10 @@
 //
 // A counter that could not be read stands still. What it shows later is divided among all
 // who ran meanwhile. The energy is lost where cg has no counter and integrates a power,
-// and where the counter was reset or may have gone round more than once. A GPU's energy,
-// which does not follow the processors, is nobody's.
+// and where the counter was reset or may have gone round more than once.
+//
+// A GPU's energy does not follow the processors. It is that of the processes whose kernels
+// ran, as the GPU's driver tells, and nobody's where it does not.
 //
 // Session reads a live machine at an interval. The packages below monitor show snapshots to
 // others; they import it.
@@ -27,6 +29,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/nemb/attribute/gpus"
 	"cg/nemb/population"
 )
 
@@ -40,6 +43,9 @@ type Reading struct {
 	// Lost says of each domain that its counter was reset: what it counted since it was read
 	// last is lost. nil is none.
 	Lost []bool
+	// Occupancies are what the driver of each domain's GPU told since the reading before, in order; nil where
+	// nobody asks one.
+	Occupancies [][]nemb.Occupancy
 	// Failures says why domains could not be read; nil where all were.
 	Failures error
 	Host     population.Reading
@@ -86,6 +92,10 @@ type Domain struct {
 	Failed       int     // readings that failed
 	Readable     bool    // the last reading succeeded
 	Seen         bool    // one has
+	// Divided is set for a GPU whose driver is asked who uses it. Reason is why part of its last energy is in
+	// Unattributed, or why the driver does not tell.
+	Divided bool
+	Reason  gpus.Reason
 }
 
 // Share is the energy and the processor time of somebody, since the first reading.
@@ -95,8 +105,12 @@ type Share struct {
 	// Joules, Lo and Hi are of the domains that make up the total.
 	Joules, Lo, Hi float64
 	Watts          float64 // of each domain in the last window in which its counter moved
+	GPU            Part    // of Joules and Watts, in GPUs
 	Ended          bool
 }
+
+// Part is a part of a share.
+type Part struct{ Joules, Lo, Hi, Watts float64 }
 
 // Process is a process with its share. That of its children which nobody saw is a part.
 type Process struct {

@@ -8,6 +8,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/nemb/attribute/gpus"
 	"cg/nemb/population"
 	"cg/nemb/processor"
 	"cg/nemb/sampler"
@@ -18,6 +19,7 @@ type Session struct {
 	book     *Book
 	host     *population.Host
 	energies *sampler.Energies
+	occupied map[int]nemb.Occupied // by domain: GPUs whose drivers tell who uses them
 	reading  Reading
 	missed   int
 	warned   map[string]bool
@@ -38,7 +40,15 @@ var tooManyOpen = fmt.Sprintf("%d requests are open: those that begin now are le
 // Start takes the first reading. The sensors and the host stay the caller's to close. warn
 // gets, once for each reason, why a counter cannot be read.
 func Start(sensors []nemb.Sensor, host *population.Host, targets []Target, warn func(string)) (*Session, error) {
-	s := &Session{host: host, energies: sampler.NewEnergies(sensors), warned: map[string]bool{}, warn: warn}
+	s := &Session{host: host, energies: sampler.NewEnergies(sensors), warned: map[string]bool{}, warn: warn,
+		occupied: map[int]nemb.Occupied{}}
+	domain := 0
+	for _, sensor := range sensors {
+		if gpu, is := sensor.(nemb.Occupied); is {
+			s.occupied[domain] = gpu
+		}
+		domain += len(sensor.Domains())
+	}
 	s.book = New(s.energies.Domains(), processor.Online(), os.Getpid())
 	for _, t := range targets {
 		s.book.Watch(t)
@@ -67,6 +77,7 @@ func (s *Session) read() error {
 	}
 	r.Failures = s.energies.Read(r.Energy)
 	r.Lost = s.energies.Lost()
+	s.occupants(r)
 	r.At, r.Unix = checkpoint.Monotime(), time.Now().UnixNano()
 	if r.Failures != nil {
 		if text := r.Failures.Error(); !s.warned[text] && len(s.warned) < mostWarnings {
@@ -75,6 +86,7 @@ func (s *Session) read() error {
 		}
 	}
 	s.book.Add(r)
+	s.warnOfGPUs()
 	if s.book.requests.full && !s.warned[tooManyOpen] {
 		s.warned[tooManyOpen] = true
 		s.warn(tooManyOpen)
@@ -149,6 +161,7 @@ func (s *Session) Run(ctx context.Context, every time.Duration, each func(*Snaps
 		}
 		if !each(snapshot) {
 			s.book.divideSpans(&Reading{Last: true})
+			s.finishGPUs()
 			return s.Snapshot(), nil
 		}
 		timer.Reset(time.Until(start.Add((k + 1) * every)))
@@ -158,9 +171,63 @@ func (s *Session) Run(ctx context.Context, every time.Duration, each func(*Snaps
 // last takes the reading at the end and hands it on.
 func (s *Session) last(each func(*Snapshot) bool) (*Snapshot, error) {
 	s.ends = true
-	snapshot, err := s.Next()
+	err := s.read()
+	s.finishGPUs()
+	snapshot := s.Snapshot()
 	if err == nil {
 		each(snapshot)
 	}
 	return snapshot, err
+}
+
+// occupants asks the drivers of GPUs who uses them.
+func (s *Session) occupants(r *Reading) {
+	if len(s.occupied) == 0 {
+		return
+	}
+	if r.Occupancies == nil {
+		r.Occupancies = make([][]nemb.Occupancy, len(s.energies.Domains()))
+	}
+	for d, gpu := range s.occupied {
+		r.Occupancies[d] = append(r.Occupancies[d][:0], gpu.Occupants())
+	}
+}
+
+// At the end the driver's last samples are waited for so long.
+const (
+	lastSamples = nemb.LongestUseSample + 200*time.Millisecond
+	lastPause   = 20 * time.Millisecond
+)
+
+// finishGPUs divides all that the counters of GPUs showed, once their drivers have told who used them, or have not.
+func (s *Session) finishGPUs() {
+	if len(s.occupied) == 0 {
+		return
+	}
+	deadline := checkpoint.Monotime() + checkpoint.Instant(lastSamples)
+	for d, gpu := range s.occupied {
+		for s.book.AwaitsGPU(d, s.reading.At) && checkpoint.Monotime() < deadline {
+			time.Sleep(lastPause)
+			s.book.Occupants(d, gpu.Occupants())
+		}
+	}
+	s.book.FinishGPUs()
+}
+
+// warnOfGPUs tells once of each reason for which a driver does not tell who uses a GPU.
+func (s *Session) warnOfGPUs() {
+	for d := range s.occupied {
+		why, err := s.book.RefusedGPU(d)
+		if why == gpus.Resolved {
+			continue
+		}
+		text := fmt.Sprintf("%s: its energy is nobody's: %s", s.energies.Domains()[d].ID, why.Why())
+		if why == gpus.Reason(nemb.RefusedFailed) && err != nil {
+			text += ": " + err.Error()
+		}
+		if !s.warned[text] && len(s.warned) < mostWarnings {
+			s.warned[text] = true
+			s.warn(text)
+		}
+	}
 }

@@ -23,6 +23,9 @@ func (b *Book) Snapshot() *Snapshot {
 			Unattributed: w.Unattributed, Lo: lo, Hi: hi, Watts: b.watts[d], Failed: b.failed[d],
 			Readable: b.readable[d], Seen: !math.IsNaN(b.first[d]),
 		})
+		if b.gpus[d] != nil {
+			b.gpus[d].domain(&s.Domains[d])
+		}
 	}
 	s.Processes = make([]Process, 0, len(b.processes)+len(b.ended))
 	for _, p := range b.processes {
@@ -68,13 +71,22 @@ func (b *Book) over(t *target) bool {
 
 // share is a tally with its bounds.
 func (b *Book) share(s *Snapshot, t *tally, ended bool) Share {
-	share := Share{Energy: slices.Clone(t.energy), CPU: t.cpu, Watts: b.wattsOf(t), Ended: ended}
+	share := Share{Energy: slices.Clone(t.energy), CPU: t.cpu, Ended: ended}
+	share.Watts, share.GPU.Watts = b.wattsOf(t)
 	total := nemb.Energy(0)
 	for d := range s.Domains {
 		if domain := &s.Domains[d]; domain.Domain.InTotal {
 			total += t.energy[d]
-			share.Lo += t.energy[d].Joules() * domain.Lo
-			share.Hi += t.energy[d].Joules() * domain.Hi
+			lo, hi := t.energy[d].Joules()*domain.Lo, t.energy[d].Joules()*domain.Hi
+			if t.gpus != nil && domain.Divided {
+				lo, hi = t.gpus[d].of(t.energy[d])
+				lo, hi = lo*domain.Domain.Lo, hi*domain.Domain.Hi
+			}
+			share.Lo, share.Hi = share.Lo+lo, share.Hi+hi
+			if domain.Divided {
+				gpu := &share.GPU
+				gpu.Joules, gpu.Lo, gpu.Hi = gpu.Joules+t.energy[d].Joules(), gpu.Lo+lo, gpu.Hi+hi
+			}
 		}
 	}
 	share.Joules = total.Joules()

@@ -8,7 +8,6 @@ import (
 
 	"cg/checkpoint"
 	"cg/measure"
-	"cg/nemb"
 	"cg/nemb/attribute/gpus"
 	"cg/report/figures"
 )
@@ -172,22 +171,6 @@ func (g *GPUs) Line(mark string) string {
 		figures.Energy(&hi), strings.Join(names, ", "), strings.Join(methods, ", "), how)
 }
 
-// whyUnattributed says why nothing tells whose the energy of a GPU is.
-var whyUnattributed = map[gpus.Reason]string{
-	gpus.NoSamples: "the driver told nothing of its processes during the run",
-	gpus.Namespace: "the driver's numbers of processes are not those of this PID namespace (run cg outside of the " +
-		"container)",
-	gpus.Vanished:    "processes were over before it was known whose they were",
-	gpus.Interrupted: "the driver has no samples of a part of the run",
-
-	gpus.Reason(nemb.RefusedUnsupported): "its driver tells neither the utilisation of processes nor accounts for " +
-		"them (sudo nvidia-smi --accounting-mode=1; of an AMD GPU with several processes, ROCm 7)",
-	gpus.Reason(nemb.RefusedDenied): "the driver does not let this user ask for other processes",
-	gpus.Reason(nemb.RefusedPartitioned): "it is divided into MIG instances, for which the driver tells no use by " +
-		"processes",
-	gpus.Reason(nemb.RefusedFailed): "the driver failed when it was asked for its processes",
-}
-
 // warnOfGPUs warns of energy of GPUs of which nothing tells whose it is.
 func (r *Run) warnOfGPUs(o *measure.Outcome) {
 	if r.Totals.EnergyJ == nil {
@@ -205,8 +188,8 @@ func (r *Run) warnOfGPUs(o *measure.Outcome) {
 		}
 		sum += Joules(o.Attributed.Domains[d].Unattributed)
 		names = append(names, domain.ID)
-		if division != nil && whyUnattributed[division.Reason] != "" {
-			reasons = append(reasons, domain.ID+": "+whyUnattributed[division.Reason])
+		if division != nil && division.Reason.Why() != "" {
+			reasons = append(reasons, domain.ID+": "+division.Reason.Why())
 		}
 	}
 	if len(names) == 0 {

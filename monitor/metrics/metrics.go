@@ -33,13 +33,15 @@ type Exporter struct {
 	mu       sync.Mutex
 	snapshot *monitor.Snapshot
 	series   *series.Kept
-	text     []byte // of the last snapshot, nil before somebody asked
+	gpus     *series.Kept // of the energy of GPUs alone
+	text     []byte       // of the last snapshot, nil before somebody asked
 }
 
 // New makes an exporter with so many series of processes, and of control groups, at most.
 // run is the id of the run.
 func New(version, run string, most int) *Exporter {
-	e := &Exporter{version: version, run: run, series: series.New(most, series.Begins)}
+	e := &Exporter{version: version, run: run, series: series.New(most, series.Begins),
+		gpus: series.New(most, series.Begins)}
 	e.registry = prometheus.NewRegistry()
 	e.registry.MustRegister(e)
 	return e
@@ -53,6 +55,7 @@ func (e *Exporter) SetMost(most int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.series.SetMost(most)
+	e.gpus.SetMost(most)
 }
 
 // Update takes the next snapshot.
@@ -61,6 +64,9 @@ func (e *Exporter) Update(s *monitor.Snapshot) {
 	defer e.mu.Unlock()
 	e.snapshot, e.text = s, nil
 	e.series.Update(s)
+	if s.DividesGPUs() {
+		e.gpus.Update(s.OfGPUs())
+	}
 }
 
 // A family is a metric with its labels.
@@ -99,6 +105,16 @@ var families = sync.OnceValue(func() map[string]family {
 			"kind", "name", method),
 		"target cpu": counter("cg_target_cpu_seconds_total", "Processor time of what cg was asked to watch.",
 			"kind", "name"),
+		"gpu ledger": counter("cg_gpu_ledger_energy_joules_total",
+			"Division of a GPU's energy by what its driver tells of processes.", "domain", "line", method),
+		"gpu process": counter("cg_process_gpu_energy_joules_total",
+			"Energy of GPUs of a process, by what their drivers tell, without idle power; other is all without series.",
+			"pid", "start", "process", "cgroup", method),
+		"gpu cgroup": counter("cg_cgroup_gpu_energy_joules_total",
+			"Energy of GPUs of a control group, without those below it; other is all that have no series.",
+			"cgroup", "unit", "container", method),
+		"gpu target": counter("cg_target_gpu_energy_joules_total", "Energy of GPUs of what cg was asked to watch.",
+			"kind", "name", method),
 		"request": counter("cg_request_energy_joules_total",
 			"Energy of requests of a name, of what their processes have; other is all names beyond 200.",
 			"name", method),
@@ -195,19 +211,42 @@ func (e *Exporter) collect() []sample {
 	for _, r := range s.Routes {
 		p.add("request", r.Joules, r.Name, share)
 	}
-	e.series.Processes(s, func(v series.Value) {
+	p.shares(e.series, s, "", share)
+	if s.DividesGPUs() {
+		p.gpus(s, targets, share)
+		p.shares(e.gpus, s.OfGPUs(), "gpu ", share)
+	}
+	return p.metrics
+}
+
+// shares adds the series of processes and control groups.
+func (p *page) shares(kept *series.Kept, s *monitor.Snapshot, of, method string) {
+	kept.Processes(s, func(v series.Value) {
 		if v.Labels == nil {
 			v.Labels = []string{other, "", other, ""}
 		}
-		p.add("process", v.Joules, append(v.Labels[:4:4], share)...)
+		p.add(of+"process", v.Joules, append(v.Labels[:4:4], method)...)
 	})
-	e.series.Groups(s, func(v series.Value) {
+	kept.Groups(s, func(v series.Value) {
 		if v.Labels == nil {
 			v.Labels = []string{other, "", ""}
 		}
-		p.add("cgroup", v.Joules, append(v.Labels[:3:3], share)...)
+		p.add(of+"cgroup", v.Joules, append(v.Labels[:3:3], method)...)
 	})
-	return p.metrics
+}
+
+// gpus adds the ledgers of GPUs whose drivers are asked who uses them, and what they have of targets.
+func (p *page) gpus(s *monitor.Snapshot, targets []monitor.TargetState, method string) {
+	for i := range s.Domains {
+		if d := &s.Domains[i]; d.Divided && d.Known() {
+			for _, l := range d.Lines() {
+				p.add("gpu ledger", l.Energy.Joules(), d.Domain.ID, l.Name, method)
+			}
+		}
+	}
+	for _, t := range targets {
+		p.add("gpu target", t.GPU.Joules, string(t.Kind), t.Name, method)
+	}
 }
 
 func one(b bool) float64 {

@@ -44,6 +44,8 @@ type world struct {
 	begun    time.Duration
 	r        monitor.Reading
 	broken   bool
+	gpu      bool    // there is a GPU, with a driver that tells at once who uses it
+	drew     float64 // by that, uJ
 }
 
 func newWorld(most, processes int) *world {
@@ -60,7 +62,11 @@ func newWorld(most, processes int) *world {
 
 // restart is a cg that begins now.
 func (w *world) restart(most int) {
-	w.book = monitor.New([]nemb.Domain{{ID: "package-0", Kind: "cpu_package", Source: "/sys/x", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1}}, 4, 1)
+	domains := []nemb.Domain{{ID: "package-0", Kind: "cpu_package", Source: "/sys/x", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1}}
+	if w.gpu {
+		domains = append(domains, nemb.Domain{ID: "gpu0", Kind: nemb.KindGPU, Source: "nvml", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1, Period: 20 * time.Millisecond})
+	}
+	w.book = monitor.New(domains, 4, 1)
 	w.book.Watch(monitor.Target{Kind: monitor.Unit, Name: "s0", Path: "s0.service"})
 	w.exporter, w.begun = New("0", "run", most), w.now
 	w.exporter.series = series.New(most, 0)
@@ -80,8 +86,30 @@ func (w *world) read(after time.Duration) {
 	if w.broken {
 		w.r.Energy[0] = math.NaN()
 	}
+	if w.gpu {
+		w.compute(after)
+	}
 	w.book.Add(&w.r)
 	w.exporter.Update(w.book.Snapshot())
+}
+
+// compute has the GPU draw 50 W for three seconds, and then 250 W for all processes, of which the second uses most.
+func (w *world) compute(after time.Duration) {
+	told := nemb.Occupancy{From: w.r.At - checkpoint.Instant(after), To: w.r.At, At: w.r.At, KnowsUses: true, KnowsContexts: true}
+	watts := 50.0
+	if w.now > 3*time.Second {
+		watts = 250
+		for i := range w.r.Host.Processes {
+			part := 0.05
+			if i == 1 {
+				part = 0.5
+			}
+			told.Uses = append(told.Uses, nemb.Use{PID: 100 + i, Part: part, Lo: part - 0.01, Hi: part + 0.01})
+		}
+	}
+	w.drew += watts * 1e6 * after.Seconds()
+	w.r.Energy = append(w.r.Energy, w.drew)
+	w.r.Occupancies = [][]nemb.Occupancy{nil, {told}}
 }
 
 // values are the series that are shown: "name{label=value,...}".
@@ -387,6 +415,8 @@ func need(t *testing.T, name string) string {
 // The conventions of Prometheus, by its own tool.
 func TestPromtool(t *testing.T) {
 	w := newWorld(3, 6)
+	w.gpu = true
+	w.restart(3)
 	w.r.Annotations = []monitor.Annotation{
 		{From: 1, ID: "a", Name: "GET /\"cart\"\n", Begin: true, At: w.r.At, CPU: -1, Thread: monitor.Thread{PID: 100}},
 		{From: 1, ID: "a", At: w.r.At + 5e8, CPU: -1},
@@ -409,6 +439,41 @@ func TestPromtool(t *testing.T) {
 	cmd.Stdin = &page
 	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// GPUs' energy has series of its own, by what their drivers tell: those of processes and of groups are each the ledgers'
+// line, the ledgers are the GPUs' counters, and there are no more than asked for.
+func TestGPUs(t *testing.T) {
+	w := newWorld(3, 6)
+	w.gpu = true
+	w.restart(3)
+	for range 13 {
+		w.read(time.Second)
+	}
+	sums, second := map[string]float64{}, false
+	for name, v := range values(t, w.exporter) {
+		family := strings.Split(name, ",")[0]
+		sums[family] += v
+		sums[family+" series"]++
+		if strings.HasPrefix(name, "cg_gpu_ledger_energy_joules_total,gpu0,processes,") {
+			sums["line"] = v
+		}
+		second = second || strings.HasPrefix(name, "cg_process_gpu_energy_joules_total") && strings.Contains(name, ",101,")
+	}
+	if got := sums["cg_gpu_ledger_energy_joules_total"]; math.Abs(got-w.drew*1e-6) > 1e-5 || math.Abs(sums["line"]-2000) > 1e-3 {
+		t.Errorf("the ledger has %v J of %v J, processes %v J of 2000 J", got, w.drew*1e-6, sums["line"])
+	}
+	for _, family := range []string{"cg_process_gpu_energy_joules_total", "cg_cgroup_gpu_energy_joules_total"} {
+		if math.Abs(sums[family]-sums["line"]) > 1e-5 || sums[family+" series"] > 4 {
+			t.Errorf("%s: %v J of %v J in %v series", family, sums[family], sums["line"], sums[family+" series"])
+		}
+	}
+	if !second {
+		t.Error("the process that uses most has no series")
+	}
+	if got, want := sums["cg_target_gpu_energy_joules_total"], 2000*.05/.75; math.Abs(got-want) > 1e-3 {
+		t.Errorf("the target has %v J, want %v J", got, want)
 	}
 }
 

@@ -126,7 +126,7 @@ func Open(c Config) (*Exporter, error) {
 		c.Retry = retryEvery
 	}
 	e := &Exporter{config: c, news: make(chan struct{}, 1), ended: make(chan struct{}),
-		points: points{config: &c, series: series.New(c.Most, 0)}}
+		points: points{config: &c, series: series.New(c.Most, 0), gpus: series.New(c.Most, 0)}}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	// The exporters' own retries would hold up what is newer.
 	if overGRPC {

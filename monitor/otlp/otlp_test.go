@@ -29,6 +29,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/monitor"
+	"cg/monitor/series"
 	"cg/nemb"
 	"cg/nemb/leaks"
 	"cg/nemb/population"
@@ -455,6 +456,49 @@ func TestURL(t *testing.T) {
 		got, grpc, err := target(test.url)
 		if got != test.want || grpc != test.grpc || (err == nil) != (test.want != "") {
 			t.Errorf("%s: %q, %v, %v", test.url, got, grpc, err)
+		}
+	}
+}
+
+// GPUs' energy has sums of its own: those of processes and of groups are the ledgers' line, which are the counter's.
+func TestGPUs(t *testing.T) {
+	w := newWorld(2)
+	w.book = monitor.New([]nemb.Domain{{ID: "gpu0", Kind: nemb.KindGPU, Source: "nvml", Method: nemb.Measured, InTotal: true,
+		Lo: 1, Hi: 1, Period: 20 * time.Millisecond}}, 4, 1)
+	w.book.Watch(monitor.Target{Kind: monitor.Unit, Name: "s0", Path: "s0.service"})
+	drew := 0.0
+	for k := range 9 {
+		at, watts := checkpoint.Instant(k)*checkpoint.Instant(time.Second)+1, 50.0
+		told := nemb.Occupancy{From: at - checkpoint.Instant(time.Second), To: at, At: at, KnowsUses: true, KnowsContexts: true}
+		if k > 4 {
+			watts = 150
+			told.Uses = []nemb.Use{{PID: 100, Part: .5, Lo: .5, Hi: .5}, {PID: 101, Part: .25, Lo: .25, Hi: .25}}
+		}
+		if k > 0 {
+			drew += watts * 1e6
+		}
+		w.r.At, w.r.Unix, w.r.Energy = at, begun+int64(at), []float64{drew}
+		w.r.Occupancies = [][]nemb.Occupancy{{told}}
+		w.book.Add(&w.r)
+	}
+	p := points{config: &Config{Most: 3}, series: series.New(3, 0), gpus: series.New(3, 0)}
+	sums := map[string]float64{}
+	for _, m := range p.message(w.book.Snapshot()).ScopeMetrics[0].Metrics {
+		of, is := m.Data.(metricdata.Sum[float64])
+		for _, point := range of.DataPoints {
+			sums[m.Name] += point.Value
+			if line, _ := point.Attributes.Value(keyLine); line.AsString() == "processes" {
+				sums["line of "+m.Name] = point.Value
+			}
+		}
+		if strings.Contains(m.Name, "gpu") && (!is || !of.IsMonotonic) {
+			t.Errorf("%s is no monotonic sum", m.Name)
+		}
+	}
+	for name, want := range map[string]float64{"cg.gpu.ledger.energy": 800, "line of cg.gpu.ledger.energy": 400,
+		"cg.process.gpu.energy": 400, "cg.cgroup.gpu.energy": 400, "cg.target.gpu.energy": 400 * .5 / .75} {
+		if math.Abs(sums[name]-want) > 1e-3 {
+			t.Errorf("%s is %v J, want %v J", name, sums[name], want)
 		}
 	}
 }

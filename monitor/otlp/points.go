@@ -35,6 +35,7 @@ const (
 type points struct {
 	config *Config
 	series *series.Kept
+	gpus   *series.Kept // of the energy of GPUs alone
 }
 
 // message is a snapshot as OpenTelemetry's metrics. Sums begin when cg began to read, those of a
@@ -46,7 +47,12 @@ func (p *points) message(s *monitor.Snapshot) *metricdata.ResourceMetrics {
 	metrics := append(domains(s, at), machine(s, at)...)
 	if s.Known() {
 		_, share := series.Methods(s)
-		metrics = append(metrics, p.processes(s, share), p.groups(s, share))
+		metrics = append(metrics, shares(p.series, s, "", share)...)
+		if s.DividesGPUs() {
+			of := s.OfGPUs()
+			p.gpus.Update(of)
+			metrics = append(metrics, append(gpus(s, at, share), shares(p.gpus, of, "gpu.", share)...)...)
+		}
 	}
 	metrics = append(metrics, requests(s, at)...)
 	kept := metrics[:0]
@@ -189,10 +195,43 @@ func requests(s *monitor.Snapshot, at stamps) []metricdata.Metrics {
 	}
 }
 
-func (p *points) processes(s *monitor.Snapshot, method string) metricdata.Metrics {
+// whose is by what energies are divided.
+var whose = map[string]string{"": ": by processor time, of GPUs by what their drivers tell",
+	"gpu.": ": of GPUs alone, by what their drivers tell"}
+
+// shares are the processes and control groups.
+func shares(kept *series.Kept, s *monitor.Snapshot, of, method string) []metricdata.Metrics {
+	return []metricdata.Metrics{processes(kept, s, of, method), groups(kept, s, of, method)}
+}
+
+// gpus are the ledgers of GPUs whose drivers are asked who uses them, and what they have of targets.
+func gpus(s *monitor.Snapshot, at stamps, method string) []metricdata.Metrics {
+	var ledger, targets []metricdata.DataPoint[float64]
+	for i := range s.Domains {
+		d := &s.Domains[i]
+		if !d.Divided || !d.Known() {
+			continue
+		}
+		for _, l := range d.Lines() {
+			ledger = append(ledger, at.float(l.Energy.Joules(), semconv.HwID(series.Valid(d.Domain.ID)),
+				keyLine.String(l.Name), keyMethod.String(method)))
+		}
+	}
+	for _, t := range series.Targets(s.Targets) {
+		targets = append(targets, at.since(t.BeganUnix).float(t.GPU.Joules, keyKind.String(string(t.Kind)),
+			keyName.String(series.Valid(t.Name)), keyMethod.String(method)))
+	}
+	return []metricdata.Metrics{
+		sum("cg.gpu.ledger.energy", joules,
+			"Division of a GPU's energy by what its driver tells of processes.", ledger),
+		sum("cg.target.gpu.energy", joules, "Energy of GPUs of what cg was asked to watch.", targets),
+	}
+}
+
+func processes(kept *series.Kept, s *monitor.Snapshot, of, method string) metricdata.Metrics {
 	at := stamps{now: time.Unix(0, s.AtUnix)}
 	var all []metricdata.DataPoint[float64]
-	p.series.Processes(s, func(v series.Value) {
+	kept.Processes(s, func(v series.Value) {
 		who := []attribute.KeyValue{keyMethod.String(method), keyRest.Bool(v.Labels == nil)}
 		if v.Labels != nil {
 			pid, _ := strconv.Atoi(v.Labels[0])
@@ -201,13 +240,13 @@ func (p *points) processes(s *monitor.Snapshot, method string) metricdata.Metric
 		}
 		all = append(all, at.since(v.Since).float(v.Joules, who...))
 	})
-	return sum("cg.process.energy", joules, "Energy of a process by processor time, without idle power.", all)
+	return sum("cg.process."+of+"energy", joules, "Energy of a process, without idle power"+whose[of]+".", all)
 }
 
-func (p *points) groups(s *monitor.Snapshot, method string) metricdata.Metrics {
+func groups(kept *series.Kept, s *monitor.Snapshot, of, method string) metricdata.Metrics {
 	at := stamps{now: time.Unix(0, s.AtUnix)}
 	var all []metricdata.DataPoint[float64]
-	p.series.Groups(s, func(v series.Value) {
+	kept.Groups(s, func(v series.Value) {
 		who := []attribute.KeyValue{keyMethod.String(method), keyRest.Bool(v.Labels == nil)}
 		if v.Labels != nil {
 			who = append(who, semconv.ProcessLinuxCgroup(v.Labels[0]))
@@ -220,6 +259,6 @@ func (p *points) groups(s *monitor.Snapshot, method string) metricdata.Metrics {
 		}
 		all = append(all, at.since(v.Since).float(v.Joules, who...))
 	})
-	return sum("cg.cgroup.energy", joules,
-		"Energy of a control group by processor time, without those below it.", all)
+	return sum("cg.cgroup."+of+"energy", joules,
+		"Energy of a control group, without those below it"+whose[of]+".", all)
 }

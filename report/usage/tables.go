@@ -2,6 +2,7 @@ package usage
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,6 +72,9 @@ func domainsTable(t Total, domains []Domain) Table {
 		if !d.Readable {
 			source += ": the last reading failed"
 		}
+		if d.GPUReason != "" {
+			source = "unattributed (" + d.GPUReason + "), " + source
+		}
 		table.Rows = append(table.Rows, []string{name, figures.Watts(d.PowerW), figures.Energy(d.EnergyJ),
 			string(d.EnergyKind), source})
 	}
@@ -102,6 +106,7 @@ func targetsTable(targets []Target) Table {
 			figures.Energy(t.EnergyJ), interval(&t.Value), share(t.SharePercent), figures.Seconds(t.CPUTimeS),
 			string(t.EnergyKind), there})
 	}
+	gpuColumn(&table, func(i int) *Value { return &targets[i].Value })
 	return table
 }
 
@@ -124,6 +129,7 @@ func processesTable(processes []Process, most int) Table {
 		}
 		table.Rows = append(table.Rows, append(columns(name, &p.Value), fmt.Sprint(p.PID), p.Cgroup))
 	}
+	gpuColumn(&table, func(i int) *Value { return &processes[i].Value })
 	return table
 }
 
@@ -142,7 +148,20 @@ func groupsTable(groups []Group, most int) Table {
 		}
 		table.Rows = append(table.Rows, columns(name, &groups[i].Value))
 	}
+	gpuColumn(&table, func(i int) *Value { return &groups[i].Value })
 	return table
+}
+
+// gpuColumn adds what is GPUs' energy before the kind, where the drivers of GPUs are asked who uses them.
+func gpuColumn(t *Table, of func(row int) *Value) {
+	if len(t.Rows) == 0 || of(0).GPUEnergyJ == nil {
+		return
+	}
+	kind := slices.Index(t.Columns, "kind")
+	t.Columns = slices.Insert(t.Columns, kind, "gpu")
+	for i := range t.Rows {
+		t.Rows[i] = slices.Insert(t.Rows[i], kind, figures.Energy(of(i).GPUEnergyJ))
+	}
 }
 
 // routesTable lists the dearest routes.

@@ -16,6 +16,7 @@ import (
 
 	"cg/monitor"
 	"cg/nemb"
+	"cg/nemb/attribute/gpus"
 	"cg/nemb/population"
 	"cg/report"
 )
@@ -105,9 +106,13 @@ type Domain struct {
 	Ledger         []Line         `json:"ledger"`
 	FailedReadings int            `json:"failed_readings"`
 	Readable       bool           `json:"readable"` // the last reading succeeded
+	// GPUMethod is process for a GPU whose energy is divided by what its driver tells of processes. GPUReason is why
+	// its last energy is unattributed, in part or all of it.
+	GPUMethod string `json:"gpu_method,omitempty"`
+	GPUReason string `json:"gpu_reason,omitempty"`
 }
 
-// Value is an energy that was divided by processor time, with its bounds.
+// Value is an energy that was divided by processor time, and that of GPUs by what their drivers tell, with its bounds.
 type Value struct {
 	EnergyJ      *report.Joules `json:"energy_j"`
 	EnergyLoJ    *report.Joules `json:"energy_lo_j"`
@@ -117,6 +122,10 @@ type Value struct {
 	SharePercent *float64       `json:"share_percent"` // of the machine's energy
 	CPUTimeS     float64        `json:"cpu_time_s"`
 	Ended        bool           `json:"ended"`
+	// Of EnergyJ, what is GPUs'. They are there where the driver of a GPU is asked who uses it.
+	GPUEnergyJ   *report.Joules `json:"gpu_energy_j,omitempty"`
+	GPUEnergyLoJ *report.Joules `json:"gpu_energy_lo_j,omitempty"`
+	GPUEnergyHiJ *report.Joules `json:"gpu_energy_hi_j,omitempty"`
 }
 
 // Target is what was watched.
@@ -170,6 +179,11 @@ func New(s *monitor.Snapshot, run Run) *Document {
 			removed.Joules += e.Joules()
 			removed.Lo += e.Joules() * domain.Lo
 			removed.Hi += e.Joules() * domain.Hi
+			if gpu := &removed.GPU; domain.Divided {
+				gpu.Joules += e.Joules()
+				gpu.Lo += e.Joules() * domain.Lo
+				gpu.Hi += e.Joules() * domain.Hi
+			}
 		}
 	}
 	d.EndedCgroups = value(s, &removed, seconds)
@@ -243,6 +257,9 @@ func domains(s *monitor.Snapshot, seconds float64) []Domain {
 			InTotal: d.Domain.InTotal, Ledger: lines(d.Lines(), d.Known()), FailedReadings: d.Failed,
 			Readable: d.Readable,
 		}
+		if d.Divided {
+			row.GPUMethod, row.GPUReason = gpus.ByProcess, string(d.Reason)
+		}
 		if d.Known() {
 			row.EnergyJ, row.PowerW = new(report.Joules(d.Total)), new(d.Watts)
 			if seconds > 0 {
@@ -262,6 +279,10 @@ func value(s *monitor.Snapshot, share *monitor.Share, seconds float64) Value {
 		return v
 	}
 	v.EnergyJ, v.EnergyLoJ, v.EnergyHiJ = joules(share.Joules), joules(share.Lo), joules(share.Hi)
+	if s.DividesGPUs() {
+		gpu := &share.GPU
+		v.GPUEnergyJ, v.GPUEnergyLoJ, v.GPUEnergyHiJ = joules(gpu.Joules), joules(gpu.Lo), joules(gpu.Hi)
+	}
 	v.PowerW = new(share.Watts)
 	if seconds > 0 {
 		v.PowerW = new(share.Joules / seconds)
@@ -287,7 +308,7 @@ func groups(s *monitor.Snapshot, seconds float64) []Group {
 	all := []Group{}
 	for i := range s.Groups {
 		g := &s.Groups[i]
-		if g.CPU == 0 {
+		if g.CPU == 0 && g.Joules == 0 {
 			continue
 		}
 		row := Group{Path: g.Path, Unit: population.UnitOf(g.Path), Value: value(s, &g.Share, seconds)}
@@ -307,7 +328,7 @@ func processes(s *monitor.Snapshot, seconds float64) []Process {
 	all := []Process{}
 	for i := range s.Processes {
 		p := &s.Processes[i]
-		if p.Share.CPU == 0 {
+		if p.Share.CPU == 0 && p.Joules == 0 {
 			continue
 		}
 		all = append(all, Process{p.PID, p.Start, p.Name, p.Group, value(s, &p.Share, seconds)})

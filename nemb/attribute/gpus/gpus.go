@@ -45,7 +45,28 @@ const (
 	Namespace   Reason = "pid-namespace" // the driver's numbers of processes are of another namespace
 	Vanished    Reason = "vanished"      // processes were over before it was known whose they were
 	Interrupted Reason = "gaps"          // parts of the run have no samples
+	Unmeasured  Reason = "memory"        // several hold contexts, and it is not known how much memory each has
 )
+
+// whyUnattributed says in words why nothing tells whose the energy of a GPU is.
+var whyUnattributed = map[Reason]string{
+	NoSamples: "the driver told nothing of its processes during the run",
+	Namespace: "the driver's numbers of processes are not those of this PID namespace (run cg outside of the " +
+		"container)",
+	Vanished:    "processes were over before it was known whose they were",
+	Unmeasured:  "several processes hold contexts, and the driver does not tell how much memory each has",
+	Interrupted: "the driver has no samples of a part of the run",
+
+	Reason(nemb.RefusedUnsupported): "its driver tells neither the utilisation of processes nor accounts for " +
+		"them (sudo nvidia-smi --accounting-mode=1; of an AMD GPU with several processes, ROCm 7)",
+	Reason(nemb.RefusedDenied): "the driver does not let this user ask for other processes",
+	Reason(nemb.RefusedPartitioned): "it is divided into MIG instances, for which the driver tells no use by " +
+		"processes",
+	Reason(nemb.RefusedFailed): "the driver failed when it was asked for its processes",
+}
+
+// Why says the reason in words; empty where there is none to tell.
+func (r Reason) Why() string { return whyUnattributed[r] }
 
 // Owner is whose a process is.
 type Owner int

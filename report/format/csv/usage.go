@@ -59,10 +59,10 @@ func writeUsage(w io.Writer, d *usage.Document, o format.Options) error {
 // writeShares writes the processes, control groups or targets.
 func writeShares(table string, d *usage.Document, row func(...any)) {
 	columns := []any{"energy_j", "energy_lo_j", "energy_hi_j", "energy_kind", "power_w", "share_percent",
-		"cpu_time_s", "ended"}
+		"cpu_time_s", "ended", "gpu_energy_j", "gpu_energy_lo_j", "gpu_energy_hi_j"}
 	value := func(v *usage.Value) []any {
 		return []any{v.EnergyJ, v.EnergyLoJ, v.EnergyHiJ, string(v.EnergyKind), v.PowerW, v.SharePercent, v.CPUTimeS,
-			v.Ended}
+			v.Ended, v.GPUEnergyJ, v.GPUEnergyLoJ, v.GPUEnergyHiJ}
 	}
 	switch table {
 	case "processes":
