@@ -44,7 +44,8 @@ def test_repeated_before():
 
 func pytestPython(t *testing.T) string {
 	t.Helper()
-	interpreter := python(t)
+	python(t)
+	interpreter := installedPython
 	if out, err := exec.Command(interpreter, "-c", "import pytest").CombinedOutput(); err != nil {
 		if os.Getenv("CI") == "true" {
 			t.Fatalf("no pytest: %s", out)

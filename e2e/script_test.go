@@ -100,6 +100,7 @@ func m2(m *testing.M) int {
 		panic(err)
 	}
 	os.Setenv("CG_TEST_BIN", dir)
+	installedPython = barePython(filepath.Join(dir, "python"))
 	if javac, err := exec.LookPath("javac"); err == nil {
 		if javac, err = filepath.EvalSymlinks(javac); err == nil {
 			home := quietJDK(filepath.Dir(filepath.Dir(javac)))
@@ -107,6 +108,36 @@ func m2(m *testing.M) int {
 		}
 	}
 	return m.Run()
+}
+
+// installedPython is the python3 of this machine with its packages, "" for none. Tests have that of barePython.
+var installedPython string
+
+// barePython puts a python3 on the PATH, in an environment of its own in a folder, without the packages of this
+// machine's python3: what some of them do at the start of each interpreter takes several times as long as the start, and
+// so does a script of pyenv's that looks for the interpreter. It returns the path of that, "" for none.
+func barePython(folder string) (installed string) {
+	installed, err := exec.LookPath("python3")
+	if err != nil {
+		return ""
+	}
+	out, err := exec.Command(installed, "-c", "import os, sys; print(os.path.realpath(sys.executable))").Output()
+	if err != nil {
+		return ""
+	}
+	real, bin := strings.TrimSpace(string(out)), filepath.Join(folder, "bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		panic(err)
+	}
+	config := "home = " + filepath.Dir(real) + "\ninclude-system-site-packages = false\n"
+	if err := os.WriteFile(filepath.Join(folder, "pyvenv.cfg"), []byte(config), 0o644); err != nil {
+		panic(err)
+	}
+	if err := os.Symlink(real, filepath.Join(bin, "python3")); err != nil {
+		panic(err)
+	}
+	os.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	return installed
 }
 
 // quietJDK is a folder that is as a JDK, but for its commands, which print nothing of

@@ -48,12 +48,15 @@ static void tell_thread(PyObject *threading)
 			Py_DecRef(*p);
 }
 
-/* python_thread_name asks once for each tree that the thread takes. The exception that is on its way stays. */
+/* python_thread_name asks for the name of the thread at its first event in a tree and, while the program has not
+ * imported threading, at each of the next 15, and then ever more seldom up to some hundred: each event until then takes
+ * longer. The exception that is on its way stays. */
 static void __attribute__((noinline, cold)) python_thread_name(void)
 {
+	if (--cg_mine.unnamed) /* first 0: the garbage collector may run code of the program, with checkpoints */
+		return;
 	int e = errno;
 	PyObject *type, *value, *trace;
-	cg_mine.unnamed = 0; /* first: the garbage collector may run code of the program, with checkpoints */
 	PyErr_Fetch(&type, &value, &trace);
 	PyObject *modules = PySys_GetObject("modules"); /* PyImport_GetModule waits for one that is being imported */
 	PyObject *name = modules && modules->type == &PyDict_Type ? PyUnicode_InternFromString("threading") : NULL;
@@ -62,6 +65,9 @@ static void __attribute__((noinline, cold)) python_thread_name(void)
 		Py_IncRef(threading);
 		tell_thread(threading);
 		Py_DecRef(threading);
+	} else if (cg_mine.asked < 24) {
+		cg_mine.unnamed = 1 << (cg_mine.asked > 16 ? cg_mine.asked - 16 : 0);
+		cg_mine.asked++;
 	}
 	if (name)
 		Py_DecRef(name);

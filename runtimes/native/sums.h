@@ -444,6 +444,7 @@ static int cg_take_tree(void)
 		cg_begin_tree();
 		pthread_setspecific(cg_key, (void *)1);
 		cg_mine.unnamed = 1;
+		cg_mine.asked = 0;
 		if (cg_name_of_thread)
 			cg_name_of_thread();
 		return 1;

@@ -86,7 +86,8 @@ typedef struct {
 	size_t weights_room;
 	cg_functions functions;       /* the times of their calls */
 	int stale;                    /* the tree is that of the process that forked this one */
-	int unnamed;                  /* the language has not been asked for the name of the thread since it took the tree */
+	int unnamed;                  /* in how many events the language is asked for the name of the thread; 0: it is not */
+	int asked;                    /* how often it had none since the thread took the tree */
 	uint64_t forked;              /* tick of that fork, until this thread has a tree; else 0 */
 	uint64_t forking;             /* tick of the latest fork of this process in this thread */
 	char *map;
