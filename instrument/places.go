@@ -25,6 +25,37 @@ type FunctionIn struct {
 	Name string
 }
 
+// PlaceList is the places of a function, in the order in which they were first added. With Lines, statements of a kind
+// that begin in one line are one place; else those that begin at one offset. The zero value is empty.
+type PlaceList struct {
+	Lines bool
+	All   []checkpoint.Site
+	known map[placeKey]int
+}
+
+type placeKey struct {
+	kind checkpoint.SiteKind
+	at   int // a line, or an offset
+}
+
+// Add gives the index in All of the place of a statement that begins at an offset. Its line is that of the site.
+func (l *PlaceList) Add(start int, s checkpoint.Site) int {
+	key := placeKey{s.Kind, start}
+	if l.Lines {
+		key.at = s.Line
+	}
+	found, is := l.known[key]
+	if !is {
+		if l.known == nil {
+			l.known = map[placeKey]int{}
+		}
+		found = len(l.All)
+		l.known[key] = found
+		l.All = append(l.All, s)
+	}
+	return found
+}
+
 // PlacesWanted reports whether the code of a function is told apart, which has its qualified name in its site. module
 // is the one that its file is loaded as, "" where the language has none.
 func (o Options) PlacesWanted(module, file string, s checkpoint.Site) bool {

@@ -47,11 +47,10 @@ func (f *planned) placeEdits(number int) (edits []edit.Edit) {
 // placer finds the places of one function.
 type placer struct {
 	*parser
-	of    *planned
-	lines bool
-	file  string
-	known map[string]int
-	doubt string // why no event is safe, "" where all are
+	of     *planned
+	file   string
+	places instrument.PlaceList
+	doubt  string // why no event is safe, "" where all are
 }
 
 // here is where a statement stands: the place of its block, and where continue goes in the loop around it.
@@ -65,9 +64,10 @@ func (p *parser) putPlaces(f *planned, g instrument.Granularity) (why string) {
 			return "a part of it is not placed by the grammar"
 		}
 	}
-	w := &placer{parser: p, of: f, lines: g == instrument.Lines, file: p.region(f.open).file, known: map[string]int{}}
+	w := &placer{parser: p, of: f, file: p.region(f.open).file}
+	w.places.Lines = g == instrument.Lines
 	from := here{unknown, unknown}
-	if !w.lines {
+	if !w.places.Lines {
 		from.place = w.add(checkpoint.RestPlace, f.at, f.close)
 	}
 	w.all(body, from, from.place)
@@ -77,8 +77,8 @@ func (p *parser) putPlaces(f *planned, g instrument.Granularity) (why string) {
 	if w.doubt != "" {
 		f.marks = nil
 	}
-	if len(f.marks) == 0 {
-		f.places = nil
+	if len(f.marks) > 0 {
+		f.places = w.places.All
 	}
 	return w.doubt
 }
@@ -87,18 +87,9 @@ func (p *parser) putPlaces(f *planned, g instrument.Granularity) (why string) {
 func (w *placer) add(kind checkpoint.SiteKind, start, end int) int {
 	_, line, col := w.text.place(start)
 	_, endLine, _ := w.text.place(max(start, end-1))
-	key := fmt.Sprint(kind, line)
-	if !w.lines {
-		key = fmt.Sprint(kind, start)
-	}
-	found, is := w.known[key]
-	if !is {
-		found = len(w.of.places)
-		w.known[key] = found
-		w.of.places = append(w.of.places, checkpoint.Site{Func: w.of.site.Func, Line: line, Col: col, EndLine: endLine,
-			Kind: kind})
-	}
-	return found
+	return w.places.Add(start, checkpoint.Site{
+		Func: w.of.site.Func, Line: line, Col: col, EndLine: endLine, Kind: kind,
+	})
 }
 
 func (w *placer) put(at, place int, brace string) {
@@ -218,11 +209,11 @@ func (w *placer) placeOf(i int, from here) int {
 		return from.loop
 	case w.region(n.Start).file != w.file:
 		return unknown
-	case !w.lines && loops[n.Type]:
+	case !w.places.Lines && loops[n.Type]:
 		return w.add(checkpoint.BlockPlace, n.Start, n.End)
 	case !w.hasCode(i):
 		return unknown
-	case w.lines:
+	case w.places.Lines:
 		return w.add(checkpoint.LinePlace, n.Start, w.headEnd(i))
 	}
 	return from.place
@@ -314,7 +305,7 @@ func (w *placer) labelled(i int, from here) (at int) {
 		})
 		return at
 	}
-	if !w.lines && w.tree.Nodes[w.tree.After(i)-1].Type != ":" {
+	if !w.places.Lines && w.tree.Nodes[w.tree.After(i)-1].Type != ":" {
 		n := w.tree.Nodes[i]
 		from.place = w.add(checkpoint.BlockPlace, n.Start, n.End)
 	}
@@ -326,7 +317,7 @@ func (w *placer) arm(i, head int, from here, at int) {
 	if i < 0 {
 		return
 	}
-	if !w.lines && w.region(w.tree.Nodes[head].Start).file == w.file {
+	if !w.places.Lines && w.region(w.tree.Nodes[head].Start).file == w.file {
 		from.place, at = w.add(checkpoint.BlockPlace, w.tree.Nodes[head].Start, w.tree.Nodes[i].End), unknown
 	}
 	w.block(i, from, at, unknown)
@@ -379,16 +370,16 @@ func (w *placer) loop(i int, from here, at int) {
 	switch {
 	case w.region(n.Start).file != w.file:
 		back = unknown
-	case n.Type == "do_statement" && w.lines:
+	case n.Type == "do_statement" && w.places.Lines:
 		if c := w.tree.Field(i, "condition"); c >= 0 && w.region(w.tree.Nodes[c].Start).file == w.file {
 			back = w.add(checkpoint.LinePlace, w.tree.Nodes[c].Start, w.tree.Nodes[c].End)
 		}
 		at = unknown
-	case w.lines && w.isEndless(i):
+	case w.places.Lines && w.isEndless(i):
 		at, back = unknown, unknown
 	}
 	from.loop = back
-	if !w.lines {
+	if !w.places.Lines {
 		from.place = at
 	}
 	w.block(body, from, at, back)

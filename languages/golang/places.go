@@ -1,7 +1,6 @@
 package golang
 
 import (
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -39,11 +38,9 @@ func canPlace(g instrument.Granularity, o runtimes.GoOverlay) error {
 type placer struct {
 	*sourceFile
 	set    *token.FileSet
-	lines  bool
 	site   checkpoint.Site // of the function
-	places []checkpoint.Site
+	places instrument.PlaceList
 	marks  []mark
-	known  map[string]int
 	loops  map[string]int // where continue goes, by label
 	labels map[string]int // in which place the code is behind a label
 	jumps  []jump
@@ -94,10 +91,10 @@ func (g *sourceFile) putPlaces(s *placeSyntax, f *function, site checkpoint.Site
 	if body == nil {
 		return nil
 	}
-	w := &placer{sourceFile: g, set: s.set, lines: o == instrument.Lines, site: site, known: map[string]int{},
-		loops: map[string]int{}, labels: map[string]int{}}
+	w := &placer{sourceFile: g, set: s.set, site: site, loops: map[string]int{}, labels: map[string]int{}}
+	w.places.Lines = o == instrument.Lines
 	from := here{unknown, unknown}
-	if !w.lines {
+	if !w.places.Lines {
 		from.place = w.add(checkpoint.RestPlace, f.at, f.close)
 	}
 	w.all(body.List, from, from.place)
@@ -109,7 +106,7 @@ func (g *sourceFile) putPlaces(s *placeSyntax, f *function, site checkpoint.Site
 	if f.marks = w.marks; len(w.marks) == 0 {
 		return nil
 	}
-	return w.places
+	return w.places.All
 }
 
 // at is the offset of a position.
@@ -119,18 +116,9 @@ func (w *placer) at(p token.Pos) int { return w.set.PositionFor(p, false).Offset
 func (w *placer) add(kind checkpoint.SiteKind, start, end int) int {
 	line, col := w.place(start)
 	endLine, _ := w.place(max(start, end-1))
-	key := fmt.Sprint(kind, line)
-	if !w.lines {
-		key = fmt.Sprint(kind, start)
-	}
-	found, is := w.known[key]
-	if !is {
-		found = len(w.places)
-		w.known[key] = found
-		w.places = append(w.places, checkpoint.Site{Language: w.site.Language, Func: w.site.Func, Line: line, Col: col,
-			EndLine: endLine, Kind: kind})
-	}
-	return found
+	return w.places.Add(start, checkpoint.Site{
+		Language: w.site.Language, Func: w.site.Func, Line: line, Col: col, EndLine: endLine, Kind: kind,
+	})
 }
 
 // event puts an event before a statement.
@@ -163,14 +151,14 @@ func (w *placer) placeOf(s ast.Stmt, from here) int {
 		}
 		return unknown
 	case *ast.ForStmt, *ast.RangeStmt:
-		if !w.lines {
+		if !w.places.Lines {
 			return w.add(checkpoint.BlockPlace, w.at(s.Pos()), w.at(s.End()))
 		}
 	}
 	switch {
 	case !hasCode(s):
 		return unknown
-	case w.lines:
+	case w.places.Lines:
 		return w.add(checkpoint.LinePlace, w.at(s.Pos()), w.headEnd(s))
 	}
 	return from.place
@@ -254,7 +242,7 @@ func (w *placer) branch(s *ast.IfStmt, from here, at int) {
 
 // arm goes through the statements of an arm of a branch.
 func (w *placer) arm(list []ast.Stmt, start, end token.Pos, from here, at int) {
-	if !w.lines {
+	if !w.places.Lines {
 		from.place, at = w.add(checkpoint.BlockPlace, w.at(start), w.at(end)), unknown
 	}
 	w.all(list, from, at)
@@ -279,14 +267,14 @@ func (w *placer) clauses(body *ast.BlockStmt, from here) {
 // loop goes through the body of a loop, which is in a place. One that is endless has no head that runs each time.
 func (w *placer) loop(body *ast.BlockStmt, names []string, endless bool, from here, at int) {
 	back := at
-	if w.lines && endless {
+	if w.places.Lines && endless {
 		at, back = unknown, unknown
 	}
 	from.loop = back
 	for _, name := range names {
 		w.loops[name] = back
 	}
-	if !w.lines {
+	if !w.places.Lines {
 		from.place = at
 	}
 	if at = w.all(body.List, from, at); back != unknown && back != at && !ends(body.List) {

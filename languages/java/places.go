@@ -51,9 +51,7 @@ type placer struct {
 	*planner
 	open   int // from where on its statements are its own: behind the call of another constructor
 	name   string
-	lines  bool
-	places []checkpoint.Site
-	known  map[string]int
+	places instrument.PlaceList
 	marks  []mark
 	labels map[string]int // what a label's continue goes to
 	braces int            // around a statement, that were added
@@ -80,10 +78,10 @@ func (p *planner) addPlaces(f function, s checkpoint.Site, open int) {
 }
 
 func (p *planner) putPlaces(f function, s checkpoint.Site, open int) (why string) {
-	w := &placer{planner: p, open: open, name: s.Func, lines: p.options.Granularity == instrument.Lines,
-		known: map[string]int{}, labels: map[string]int{}}
+	w := &placer{planner: p, open: open, name: s.Func, labels: map[string]int{}}
+	w.places.Lines = p.options.Granularity == instrument.Lines
 	from := here{unknown, unknown}
-	if !w.lines {
+	if !w.places.Lines {
 		from.place = w.add(checkpoint.RestPlace, p.Nodes[f.at].Start, p.Nodes[f.body].End)
 	}
 	w.all(f.body, from, from.place)
@@ -101,7 +99,7 @@ func (p *planner) putPlaces(f function, s checkpoint.Site, open int) (why string
 		}
 		p.marks = append(p.marks, m)
 	}
-	p.plan.Sites = append(p.plan.Sites, w.places...)
+	p.plan.Sites = append(p.plan.Sites, w.places.All...)
 	return ""
 }
 
@@ -109,18 +107,9 @@ func (p *planner) putPlaces(f function, s checkpoint.Site, open int) (why string
 func (w *placer) add(kind checkpoint.SiteKind, start, end int) int {
 	line, col := w.place(start)
 	endLine, _ := w.place(max(start, end-1))
-	key := fmt.Sprint(kind, line)
-	if !w.lines {
-		key = fmt.Sprint(kind, start)
-	}
-	found, is := w.known[key]
-	if !is {
-		found = len(w.places)
-		w.known[key] = found
-		w.places = append(w.places, checkpoint.Site{Language: "java", Func: w.name, Line: line, Col: col,
-			EndLine: endLine, Kind: kind})
-	}
-	return found
+	return w.places.Add(start, checkpoint.Site{
+		Language: "java", Func: w.name, Line: line, Col: col, EndLine: endLine, Kind: kind,
+	})
 }
 
 func (w *placer) put(at, place int, brace string) {
@@ -158,11 +147,11 @@ func (w *placer) placeOf(i int, from here) int {
 			return w.labels[l]
 		}
 		return from.loop
-	case !w.lines && loops[n.Type]:
+	case !w.places.Lines && loops[n.Type]:
 		return w.add(checkpoint.BlockPlace, n.Start, n.End)
 	case !w.hasCode(i):
 		return unknown
-	case w.lines:
+	case w.places.Lines:
 		return w.add(checkpoint.LinePlace, n.Start, w.headEnd(i))
 	}
 	return from.place
@@ -284,7 +273,7 @@ func (w *placer) cases(body int, from here, at int) {
 			w.arm(w.lastOf(c), c, from, at)
 		case "switch_block_statement_group":
 			in := from
-			if !w.lines && w.lastOf(c) >= 0 {
+			if !w.places.Lines && w.lastOf(c) >= 0 {
 				in.place = w.add(checkpoint.BlockPlace, n.Start, n.End)
 			}
 			w.all(c, in, unknown)
@@ -306,7 +295,7 @@ func (p *planner) lastOf(block int) int {
 
 // arm goes through an arm of a branch, which is from the begin of head to its own end.
 func (w *placer) arm(i, head int, from here, at int) {
-	if !w.lines {
+	if !w.places.Lines {
 		from.place, at = w.add(checkpoint.BlockPlace, w.Nodes[head].Start, w.Nodes[i].End), unknown
 	}
 	w.block(i, from, at, unknown)
@@ -355,7 +344,7 @@ func (w *placer) loop(i int, from here, at int, labels []string) {
 	back := at
 	condition := w.Field(i, "condition")
 	switch {
-	case !w.lines:
+	case !w.places.Lines:
 		from.place = at
 	case w.Nodes[i].Type == "do_statement":
 		back, at = w.add(checkpoint.LinePlace, w.Nodes[condition].Start, w.Nodes[condition].End), unknown
