@@ -71,7 +71,9 @@ type Stats struct {
 	// (kernel.perf_event_max_sample_rate and perf_cpu_time_max_percent).
 	Throttled int
 	// Late is the threads of machine code that ran before they were sampled.
-	Late      int
+	Late int
+	// NoMachine is why functions of machine code are in no look; nil where they are.
+	NoMachine error
 	Unplaced  int           // stacks of threads of which it is not known which of the kernel's they are: no looks
 	CPU       time.Duration // that looking took
 	Processes []ProcessStats

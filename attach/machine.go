@@ -162,6 +162,7 @@ func (m *machine) tell(p *ProcessStats) {
 
 // count tells what the samples of machine code lack, and what fetching them took.
 func (m *machine) count(to *Stats) {
+	to.NoMachine = m.err
 	if m.reader == nil {
 		return
 	}

@@ -26,7 +26,7 @@ var groups = []struct{ title, flags string }{
 		"repeat warmup include-warmup shell stdin timeout cores cool-down pty ranks instrumented ignore-failure " +
 		"show-output max-pairs attempts max-time batch seed duration until-pid within pairs pid cgroup unit " +
 		"container intensity threads from"},
-	{"what is measured", "granularity lines include exclude max-depth overhead metric per functions tracker " +
+	{"what is measured", "granularity lines inner include exclude max-depth overhead metric per functions tracker " +
 		"timeseries metrics gpu gpu-kernels gpu-launches gpu-metrics set"},
 	{"sampling", "precision sensors interval gpu-interval baseline noise-quality noise-cv noise-drop sysroot " +
 		"bmc-url bmc-token-file bmc-ca meter buffer gauges hardware-buffer"},

@@ -46,6 +46,9 @@ func titles(can func(l *languages.Language) bool) string {
 // hasPlaces reports whether lines and blocks of functions are told apart in a language.
 func hasPlaces(l *languages.Language) bool { return l.Places }
 
+// hasInner reports whether stack samples tell what functions with checkpoints called that has none.
+func hasInner(l *languages.Language) bool { return l.Inner }
+
 // targetsByLanguage lists what each language takes for a target, in lines of at most 80
 // columns.
 func targetsByLanguage() string {
@@ -162,8 +165,8 @@ func runMeasure(c *cli.Context) error {
 	if !isSampled(c) && given(c, "duration") {
 		return fail(statusUsage, "%s", durationOfPid)
 	}
-	if !isSampled(c) && given(c, "rate") {
-		return fail(statusUsage, "--rate is for --sample and --pid")
+	if !isSampled(c) && !c.Bool("inner") && given(c, "rate") {
+		return fail(statusUsage, "--rate is for --sample, --pid and --inner")
 	}
 	if isSampled(c) {
 		often, measureProgram = false, measureLooked
@@ -208,6 +211,10 @@ func programOf(c *cli.Context) (p program, err error) {
 		return p, fail(statusUsage, "-g %s is for %s: use -g fine for a %s program", p.granularity, titles(hasPlaces),
 			p.language.Title)
 	}
+	if p.inner != nil && !hasInner(p.language) {
+		return p, fail(statusUsage, "--inner is for %s: use --sample for a %s program", titles(hasInner),
+			p.language.Title)
+	}
 	if p.instrumented && !p.language.RunsAlone() {
 		return p, fail(statusUsage, "--instrumented: no %s program has checkpoints of its own", p.language.Title)
 	}
@@ -223,7 +230,7 @@ func (p program) with(conditions experiment.Conditions, dir string) experiment.I
 	cache, refused := keeping()
 	return experiment.Instrumented{
 		Conditions: conditions, Language: p.language, Target: p.target, Options: p.options.instrument,
-		PlacesOf:       p.lines.chosen,
+		PlacesOf: p.lines.chosen, Inner: p.inner,
 		OwnCheckpoints: p.instrumented, MaxDepth: p.maxDepth, Overhead: p.overhead, Dir: dir, Cache: cache,
 		CUPTI: p.gpu.kernels, Launches: p.gpu.launches, NoCUPTI: p.gpu.noCUPTI, Counters: p.gpu.counters,
 		Refused: refused, Source: sourceFile, Command: p.command,
@@ -317,6 +324,10 @@ func measureOnce(c *cli.Context, written *bool) error {
 
 // measureProgram makes the run of a program with checkpoints, which may be a rank of a job.
 func measureProgram(c *cli.Context, o program, s stage, written *bool) error {
+	if s.rank != nil && o.inner != nil {
+		return fail(statusUsage, "--inner: the samples are of one run, and a rank's run becomes a part of the job's: "+
+			"leave it out")
+	}
 	x := o.with(s.conditions, s.dir)
 	x.Events, x.Started = s.files.log.begin, s.files.log.started
 	progress := newProgress()
@@ -450,6 +461,7 @@ type options struct {
 	baseline     time.Duration
 	live         *liveLine // nil for none
 	lines        linesWish
+	inner        *measure.Looking // nil without --inner
 }
 
 func measureOptions(c *cli.Context) (o options, err error) {
@@ -510,7 +522,8 @@ func measureOptions(c *cli.Context) (o options, err error) {
 		return o, err
 	}
 	o.instrument.PlacesOf = o.lines.of
-	return o, nil
+	o.inner, err = innerLooks(c)
+	return o, err
 }
 
 // defaultOverhead is --overhead where it is not given.

@@ -137,7 +137,7 @@ func (p *program) findLines(s stage, stdin string) error {
 	before := *p
 	before.instrument.Granularity, before.instrument.PlacesOf = instrument.Fine, nil
 	before.overhead, _ = overhead(defaultOverhead)
-	before.live, before.gpu = nil, gpuWishes{}
+	before.live, before.gpu, before.inner = nil, gpuWishes{}, nil
 	x := before.with(s.conditions, dir)
 	x.Preparing, x.ToolOutput = nil, nil
 	x.Command.Stdout, x.Command.Stderr, x.Command.Pty, x.Command.Line = null, null, launcher.Never, nil

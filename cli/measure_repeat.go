@@ -30,6 +30,7 @@ var ofOneRun = []struct{ flag, why string }{
 	{"events", "a log keeps the calls of one run"},
 	{"timeseries", "samples are those of one run, and the figures are over all"},
 	{"keep-source", "the files are kept with one run"},
+	{"inner", "samples are those of one run"},
 	{"ranks", "each rank is one run"},
 }
 

@@ -29,13 +29,17 @@ func sampleFlags() []cli.Flag {
 		&cli.StringFlag{Name: "duration", Aliases: []string{"d"},
 			Usage: "with --pid, end the measurement after `TIME` (seconds, or such as 1m30s); --timeout is for a " +
 				"program that cg starts"},
-		&cli.IntFlag{Name: "rate", Value: 1000, Usage: "with --sample or --pid, look `N` times a second, 1 to 1000"},
+		&cli.BoolFlag{Name: "inner",
+			Usage: "also show which functions without checkpoints, such as those of extension modules, used the " +
+				"energy of each function, by stack samples (" + titles(hasInner) + ")"},
+		&cli.IntFlag{Name: "rate", Value: 1000,
+			Usage: "with --sample, --pid or --inner, look `N` times a second, 1 to 1000"},
 	}
 }
 
 // ofCheckpoints are the flags that go with checkpoints alone.
 var ofCheckpoints = []string{"granularity", "lines", "events", "include", "exclude", "instrumented", "per", "benchfmt",
-	"repeat", "warmup", "ranks", "no-cleanup", "timeseries", "gpu-kernels", "gpu-launches", "gpu-metrics",
+	"repeat", "warmup", "ranks", "no-cleanup", "timeseries", "inner", "gpu-kernels", "gpu-launches", "gpu-metrics",
 	"gpu-interval"}
 
 // ofStarted are the flags of a program that cg starts.
@@ -102,12 +106,10 @@ func looked(c *cli.Context) (x experiment.Looked, o options, length time.Duratio
 	if o, err = measureOptions(c); err != nil {
 		return x, o, 0, err
 	}
-	rate := c.Int("rate")
-	if rate < 1 || time.Duration(rate) > time.Second/attach.MinInterval {
-		return x, o, 0, fail(statusUsage, "--rate: %d times a second cannot be done: use 1 to %d", rate,
-			time.Second/attach.MinInterval)
+	if x.Looking.Interval, err = lookInterval(c); err != nil {
+		return x, o, 0, err
 	}
-	x.Looking = measure.Looking{Interval: time.Second / time.Duration(rate), Budget: o.overhead}
+	x.Looking.Budget = o.overhead
 	x.MaxDepth, x.Source, x.Live = o.maxDepth, sourceFile, o.live.follow()
 	args := c.Args().Slice()
 	if given(c, "pid") {
@@ -135,6 +137,29 @@ func looked(c *cli.Context) (x experiment.Looked, o options, length time.Duratio
 		return x, o, 0, fail(statusUsage, "-d: %w", err)
 	}
 	return x, o, length, nil
+}
+
+// lookInterval is the mean time between two looks at a thread, as --rate says.
+func lookInterval(c *cli.Context) (time.Duration, error) {
+	rate := c.Int("rate")
+	if rate < 1 || time.Duration(rate) > time.Second/attach.MinInterval {
+		return 0, fail(statusUsage, "--rate: %d times a second cannot be done: use 1 to %d", rate,
+			time.Second/attach.MinInterval)
+	}
+	return time.Second / time.Duration(rate), nil
+}
+
+// innerLooks is how a program with checkpoints is looked at, nil without --inner. --overhead limits that, too.
+func innerLooks(c *cli.Context) (*measure.Looking, error) {
+	if !c.Bool("inner") {
+		return nil, nil
+	}
+	interval, err := lookInterval(c)
+	if err != nil {
+		return nil, err
+	}
+	budget, err := overhead(c.String("overhead"))
+	return &measure.Looking{Interval: interval, Budget: budget, Inner: true}, err
 }
 
 // processName is the command line of a process.

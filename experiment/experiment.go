@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -151,6 +152,8 @@ type Instrumented struct {
 	PlacesOf       *report.PlacesOf // how Options.PlacesOf was chosen; nil for all functions
 	MaxDepth       int              // see measure.Config
 	Overhead       float64          // see measure.Config
+	// Inner says how stacks are looked at for what functions called that has no checkpoints; nil for not.
+	Inner *measure.Looking
 	// CUPTI is NVIDIA's library, by which kernels on GPUs are told apart; "" for not.
 	CUPTI string
 	// Launches makes the program tell what it launches on GPUs, without CUPTI; not beside it. NoCUPTI says why that
@@ -273,7 +276,7 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 		Command: command, Sensors: x.Machine.Found.Sensors, Account: account, Interval: x.Interval,
 		Baseline: x.idleBefore(idle), Remember: x.Machine.Idle.Set,
 		Channel: p.channel, Merge: true, MaxDepth: x.MaxDepth, Overhead: x.Overhead, Terminated: x.Terminated,
-		Names: p.server.Sites, Started: x.Started, Ending: x.ending(),
+		Names: p.server.Sites, Started: x.Started, Ending: x.ending(), Look: x.looking(p),
 		Live: x.Live, Kernels: gatherer, Counters: counters,
 	}
 	if x.Events != nil {
@@ -303,6 +306,25 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 		r.Run.WarnOfNothing(x.Language.WhyNothing)
 	}
 	return "", false, nil
+}
+
+// looking is how the prepared program is looked at, nil for not.
+func (x *Instrumented) looking(p *prepared) *measure.Looking {
+	if x.Inner == nil {
+		return nil
+	}
+	how := *x.Inner
+	for _, name := range []string{p.native.Path, p.kernels, x.Dir} {
+		path, err := filepath.EvalSymlinks(name)
+		if name == "" || err != nil { // there is none
+			continue
+		}
+		if name == x.Dir {
+			path += "/"
+		}
+		how.Own = append(how.Own, path)
+	}
+	return &how
 }
 
 // background are the classes of threads that a language has lines for.

@@ -197,6 +197,8 @@ type Capabilities struct {
 	Runtime *Runtime
 	// Places says that the runtime tells lines and blocks of functions apart.
 	Places bool
+	// Inner says that stack samples tell which functions without checkpoints a function with them called.
+	Inner bool
 	// WhyNothing says why a program has no checkpoints where nothing else tells, "" where its modules are not
 	// the program's own, as a rule.
 	WhyNothing string

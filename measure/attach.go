@@ -15,16 +15,29 @@ import (
 	"cg/nemb/attribute/stacks"
 )
 
-// Looking is how the stacks of a program without checkpoints are looked at from outside.
+// Looking is how the stacks of a program are looked at from outside.
 type Looking struct {
 	Interval time.Duration // mean, from one look at a thread to the next
 	Budget   float64       // the part of a processor that it may take, 0 for no limit
+	// Inner is for a program with checkpoints: what these tell stays as it is, and the looks tell what functions
+	// called that has no checkpoints.
+	Inner bool
+	// Own are files of cg that run in such a program, and folders, which end in /.
+	Own []string
+}
+
+// Inner is what functions with checkpoints called that has none.
+type Inner struct {
+	Functions []attach.Inside
+	Outside   int // looks of no function with checkpoints, or of one that is not known
+	Looks     attach.Stats
 }
 
 // looker moves looks into the attributor.
 type looker struct {
 	*attach.Sampler
-	held []nemb.Sample // until the looks before them are settled
+	held  []nemb.Sample // until the looks before them are settled
+	inner *attach.Inner // nil where the looks are the attributor's
 }
 
 // startLooking begins to look at a process, where that was asked for.
@@ -36,12 +49,16 @@ func (r *recorder) startLooking(how *Looking, pid int) {
 		PID: pid, Interval: how.Interval, Budget: how.Budget, Clock: clock(r.channel),
 		Prepared: r.prepared,
 	})}
+	if how.Inner {
+		r.looks.inner = attach.NewInner(r.looks.Sites, r.names, how.Own)
+		return
+	}
 	r.names = r.looks.Sites
 }
 
 // settled gives the samples of windows of which all looks are known.
 func (r *recorder) settled(samples []nemb.Sample) []nemb.Sample {
-	if r.looks == nil {
+	if r.looks == nil || r.looks.inner != nil {
 		return samples
 	}
 	l := r.looks
@@ -57,7 +74,7 @@ func (r *recorder) settled(samples []nemb.Sample) []nemb.Sample {
 
 // look gives the attributor the looks before a moment.
 func (r *recorder) look(until checkpoint.Tick) {
-	if r.looks == nil {
+	if r.looks == nil || r.looks.inner != nil {
 		return
 	}
 	for _, l := range r.looks.Take(until) {
@@ -65,6 +82,31 @@ func (r *recorder) look(until checkpoint.Tick) {
 			r.account.Follow(l.Thread)
 		}
 		r.attributor.Look(stacks.Look{Thread: l.Thread, At: l.At, Path: l.Path, Waiting: l.Waiting})
+	}
+}
+
+// lookInside counts the looks that are known by now, where they tell what functions with checkpoints called.
+func (r *recorder) lookInside() {
+	if r.looks == nil || r.looks.inner == nil {
+		return
+	}
+	for _, l := range r.looks.Take(r.looks.Settled()) {
+		r.looks.inner.Add(l)
+	}
+}
+
+// looked tells what the looks of a run showed that has ended.
+func (r *recorder) looked(o *Outcome) {
+	switch {
+	case r.looks == nil:
+	case r.looks.inner != nil:
+		r.lookInside()
+		o.Inner = &Inner{}
+		o.Inner.Functions, o.Inner.Outside = r.looks.inner.All()
+		o.Inner.Looks = r.looks.Stats()
+	default:
+		stats := r.looks.Stats() // with the looks of the last windows
+		o.Looks, o.LookSites = &stats, r.looks.Sites()
 	}
 }
 

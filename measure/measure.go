@@ -36,7 +36,7 @@ type Config struct {
 	Channel  *checkpoint.Channel // nil for a program without checkpoints
 	// Merge reads result blocks that the program prints (see Block).
 	Merge bool
-	// Look says how a program without checkpoints is looked at from outside; nil for not at all.
+	// Look says how the program is looked at from outside; nil for not at all.
 	Look *Looking
 	// MaxDepth is how many calls deep functions are distinguished, 0 for no limit.
 	MaxDepth int
@@ -107,8 +107,9 @@ type Outcome struct {
 	Overhead   float64 // the budget that the checkpoints had, 0 for none
 	EventFault error   // that ended the log of events
 	Baseline   *Baseline
-	Looks      *attach.Stats // nil where nobody looked from outside
+	Looks      *attach.Stats // nil where nobody looked from outside, or for Inner
 	LookSites  []checkpoint.Site
+	Inner      *Inner // nil without Looking.Inner
 	Attached   bool   // the process ran before
 	Over       bool   // and it ended in the run
 	Damage     string // what no writer can have written into the channel

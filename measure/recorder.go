@@ -101,6 +101,7 @@ func (r *recorder) step() int {
 		r.record(s)
 	}
 	words += r.drain(horizon)
+	r.lookInside()
 	r.requests.step(checkpoint.Monotime())
 	r.live.show(checkpoint.Monotime(), r.attributor, r.names)
 	if r.channel == nil {
@@ -217,10 +218,7 @@ func (r *recorder) finish() {
 		o.Kernels = r.watch.byKernel(r.kernels.End(), o.Series, divisions)
 	}
 	o.Attributed = r.attributor.Finish()
-	if r.looks != nil {
-		stats := r.looks.Stats() // with the looks of the last windows
-		o.Looks, o.LookSites = &stats, r.looks.Sites()
-	}
+	r.looked(o)
 }
 
 func (r *recorder) record(s nemb.Sample) {

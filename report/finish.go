@@ -150,6 +150,7 @@ func (r *Run) Finish(f Facts) {
 		}
 	}
 	r.Attributed(o.Domains, o.Attributed, sites)
+	r.inner(o.Inner, o.Attributed.Costs, sites)
 	r.kernels(o.Kernels, o.Counters, sites)
 	r.gpuMetrics(o.Counters)
 	r.identify(f.Source)
@@ -182,6 +183,7 @@ func (r *Run) Finish(f Facts) {
 	r.faults(o)
 	r.hung(f)
 	r.stackSampling(o)
+	r.innerSampling(o)
 	r.untold(o)
 	r.judge()
 	r.Channel.Clock, r.Channel.Native = f.Clock.String(), f.Pure == nil && f.Off == nil

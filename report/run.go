@@ -98,6 +98,8 @@ type Run struct {
 	// StackSampling is set where the program has no checkpoints and was looked at from outside:
 	// then no calls are known.
 	StackSampling *StackSampling `json:"stack_sampling,omitempty"`
+	// InnerSampling is set where the program has checkpoints and was looked at from outside, too: functions have Inner.
+	InnerSampling *StackSampling `json:"inner_sampling,omitempty"`
 	// PlacesOf says of which functions lines or blocks are told, where that was not asked of all.
 	PlacesOf *PlacesOf `json:"places_of,omitempty"`
 	Skipped  []Skip    `json:"skipped"`
@@ -293,6 +295,10 @@ type Function struct {
 	Domains               map[string]Joules `json:"domains"`
 	// Places are the lines or blocks of its code, in the order of lines; the last is the rest.
 	Places []Place `json:"places,omitempty"`
+	// InnerSamples is how often it was seen on a processor, itself or in what it called without checkpoints, and Inner
+	// are those of the latter (cg measure --inner). The rest of the samples is itself.
+	InnerSamples int             `json:"inner_samples,omitempty"`
+	Inner        []InnerFunction `json:"inner,omitempty"`
 }
 
 // CallsEnergy is what a call of a function used, with what it called. Single

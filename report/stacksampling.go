@@ -30,10 +30,13 @@ type StackSampling struct {
 	Late      int `json:"late,omitempty"`
 	// Unplaced counts stacks of threads of which it is not known which of the process's tasks they
 	// are: they are in no figure.
-	Unplaced  int              `json:"unplaced"`
-	OwnCPUS   float64          `json:"own_cpu_s"` // what it took
-	Attached  bool             `json:"attached"`  // the program ran before
-	Ended     bool             `json:"ended"`     // an attached one ended in the run
+	Unplaced int     `json:"unplaced"`
+	OwnCPUS  float64 `json:"own_cpu_s"` // what it took
+	Attached bool    `json:"attached"`  // the program ran before
+	Ended    bool    `json:"ended"`     // an attached one ended in the run
+	// Outside counts the samples of threads on a processor that were in no function with checkpoints, or in one that is
+	// not known, where the program has some (Run.InnerSampling).
+	Outside   int              `json:"outside,omitempty"`
 	Processes []SampledProcess `json:"processes"`
 }
 
@@ -51,7 +54,15 @@ func (r *Run) stackSampling(o *measure.Outcome) {
 	if s == nil {
 		return
 	}
-	r.StackSampling = &StackSampling{
+	r.StackSampling = stackSampling(o, s)
+	if len(s.Processes) > 0 && s.Processes[0].Language != "" { // which has what it started beside it
+		r.Meta.Language, r.Meta.LanguageVersion = s.Processes[0].Language, s.Processes[0].Version
+	}
+	r.warnOfStackSampling(r.StackSampling, s)
+}
+
+func stackSampling(o *measure.Outcome, s *attach.Stats) *StackSampling {
+	all := &StackSampling{
 		IntervalMs: s.Interval.Seconds() * 1e3, ReachedMs: s.Mean.Seconds() * 1e3, Samples: s.Looks, Waiting: s.Waiting,
 		Torn: s.Torn, Lost: s.Lost, Throttled: s.Throttled, Late: s.Late, Unplaced: s.Unplaced,
 		OwnCPUS: s.CPU.Seconds(), Attached: o.Attached, Ended: o.Over,
@@ -62,12 +73,9 @@ func (r *Run) stackSampling(o *measure.Outcome) {
 		if p.Why != nil {
 			told.Why = p.Why.Error()
 		}
-		r.StackSampling.Processes = append(r.StackSampling.Processes, told)
+		all.Processes = append(all.Processes, told)
 	}
-	if len(s.Processes) > 0 && s.Processes[0].Language != "" { // which has what it started beside it
-		r.Meta.Language, r.Meta.LanguageVersion = s.Processes[0].Language, s.Processes[0].Version
-	}
-	r.warnOfStackSampling(s)
+	return all
 }
 
 // Part of a figure from which on a warning tells of it.
@@ -76,8 +84,7 @@ const (
 	tornSampling = 0.02 // of the samples
 )
 
-func (r *Run) warnOfStackSampling(s *attach.Stats) {
-	told := r.StackSampling
+func (r *Run) warnOfStackSampling(told *StackSampling, s *attach.Stats) {
 	if s.Looks > 0 && told.ReachedMs > slowSampling*told.IntervalMs {
 		r.Warn("stack-sampling-slow", fmt.Sprintf("a thread's stack was read each %.3g ms and not each %.3g ms: the "+
 			"machine is busy, the stacks are deep, or --overhead allows no more; intervals are wider", told.ReachedMs,

@@ -33,6 +33,7 @@ func init() {
 			Runtime:  &languages.Runtime{Library: "python.c"},
 			Packages: packages,
 			Places:   true,
+			Inner:    true,
 			Outline:  outline,
 			Weave:    weave,
 			SaveFile: &languages.SaveFile{

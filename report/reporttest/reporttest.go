@@ -85,6 +85,31 @@ func Lines(t testing.TB) *report.Run {
 	return r
 }
 
+// Inner is a run whose dearest function called some without checkpoints, one of them with signs of markup.
+func Inner(t testing.TB) *report.Run {
+	t.Helper()
+	r := Example(t, nemb.Measured)
+	r.InnerSampling = &report.StackSampling{IntervalMs: 1, ReachedMs: 1.25, Samples: 1000, Waiting: 100, Outside: 50,
+		OwnCPUS: 0.05, Processes: []report.SampledProcess{{PID: 7, Name: "python3", Reader: "CPython 3.11"}}}
+	f := &r.Functions[0]
+	f.InnerSamples = 400
+	part := func(name string, samples, under int) {
+		of := func(part float64) *report.Joules {
+			e := report.Joules(float64(*f.SelfEnergyJ) * part)
+			return &e
+		}
+		self, whole := float64(samples)/400, float64(under)/400
+		f.Inner = append(f.Inner, report.InnerFunction{Name: name, File: "/opt/lib/fast.so", Language: "cpp",
+			StackSamples: samples, StackSamplesInclusive: under,
+			SelfEnergyJ: of(self), SelfEnergyLoJ: of(0.9 * self), SelfEnergyHiJ: of(1.1 * self),
+			InclusiveEnergyJ: of(whole), InclusiveEnergyLoJ: of(0.9 * whole), InclusiveEnergyHiJ: of(1.1 * whole)})
+	}
+	part("fast::sum<int>", 300, 300)
+	part("fast::average", 40, 340)
+	part("entry", 0, 340)
+	return r
+}
+
 // Suite is the run of a test runner: one test calls a function, the other does nothing.
 // Its energies are measured or estimated.
 func Suite(t testing.TB, kind nemb.Method) *report.Run {

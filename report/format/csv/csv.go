@@ -22,7 +22,7 @@ import (
 // tables are what CSV can hold.
 var tables = format.Choice{Flag: "table", Usage: "`WHICH` table (of a stream of events: events, too; of a summary " +
 	"of cg monitor: requests, processes, cgroups, targets, domains, ledger)",
-	Values: []string{"functions", "tasks", "totals", "ledger", "paths", "samples", "ranks", "places"}}
+	Values: []string{"functions", "tasks", "totals", "ledger", "paths", "samples", "ranks", "places", "inner"}}
 
 func init() {
 	format.Register(format.Format{
@@ -94,6 +94,10 @@ func columnsOf(table string, domains []string) []string {
 	case "places":
 		return []string{"run", "function", "file", "kind", "line", "end_line", "count", "self_energy_j", "self_time_s",
 			"cpu_time_s", "text"}
+	case "inner":
+		return []string{"run", "function", "name", "file", "line", "language", "stack_samples",
+			"stack_samples_inclusive", "self_energy_j", "self_energy_lo_j", "self_energy_hi_j", "inclusive_energy_j",
+			"inclusive_energy_lo_j", "inclusive_energy_hi_j"}
 	case "ranks":
 		return rankColumns
 	case "samples":
@@ -161,6 +165,13 @@ func rowsOf(r *report.Run, table string, domains []string, row func(fields ...an
 		for i, f := range r.Frames() {
 			p := r.Paths[i]
 			row(i, p.Parent, f.Name, f.File, f.Line, p.Calls, p.SelfEnergyJ, p.SelfTimeS, p.CPUTimeS)
+		}
+	case "inner":
+		for _, f := range r.Functions {
+			for _, g := range f.Inner {
+				row(f.Name, g.Name, g.File, g.Line, g.Language, g.StackSamples, g.StackSamplesInclusive, g.SelfEnergyJ,
+					g.SelfEnergyLoJ, g.SelfEnergyHiJ, g.InclusiveEnergyJ, g.InclusiveEnergyLoJ, g.InclusiveEnergyHiJ)
+			}
 		}
 	case "places":
 		for _, f := range r.Functions {

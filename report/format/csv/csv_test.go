@@ -21,6 +21,7 @@ func TestGolden(t *testing.T) {
 		"ledger.csv":    reporttest.Write(t, "csv", reporttest.Example(t, nemb.Estimated), table("ledger")),
 		"paths.csv":     reporttest.Write(t, "csv", reporttest.Suite(t, nemb.Measured), table("paths")),
 		"lines.csv":     reporttest.Write(t, "csv", reporttest.Lines(t), table("places")),
+		"inner.csv":     reporttest.Write(t, "csv", reporttest.Inner(t), table("inner")),
 		"samples.csv":   reporttest.Write(t, "csv", reporttest.Suite(t, nemb.Measured), table("samples")),
 		"hostile.csv":   reporttest.Write(t, "csv", reporttest.Hostile(t), format.Options{}),
 	} {

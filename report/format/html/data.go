@@ -62,6 +62,27 @@ type pageFunction struct {
 	CallsEnergy    *report.CallsEnergy `json:"calls_energy,omitempty"`
 	CallsTime      *report.CallsTime   `json:"calls_time,omitempty"`
 	Places         *pagePlaces         `json:"places,omitempty"`
+	Inner          []pageInner         `json:"inner,omitempty"`
+}
+
+// pageInner is a function without checkpoints in one that has them (report.InnerFunction).
+type pageInner struct {
+	Name    string  `json:"name"`
+	Samples int     `json:"samples"`
+	Self    *uint64 `json:"self_uj"`
+	Lo      *uint64 `json:"lo_uj"`
+	Hi      *uint64 `json:"hi_uj"`
+}
+
+// innerOf are those of a function that were seen themselves, as the page shows them.
+func innerOf(f report.Function) (all []pageInner) {
+	for _, g := range f.Inner {
+		if g.StackSamples > 0 {
+			all = append(all, pageInner{g.Name, g.StackSamples, micro(g.SelfEnergyJ), micro(g.SelfEnergyLoJ),
+				micro(g.SelfEnergyHiJ)})
+		}
+	}
+	return all
 }
 
 // pagePlaces are the lines or blocks of a function that took time, and the rest, which is the last.
@@ -233,8 +254,10 @@ func functionsOf(r *report.Run, text func(string) int) pageFunctions {
 		if each != nil && each.N == 0 {
 			each = nil
 		}
-		if g.Unresolved != "" || g.CallsCut > 0 || each != nil || g.CallsTime != nil || len(g.Places) > 0 {
-			f.More[i] = pageFunction{g.Unresolved, g.UnresolvedWith, g.CallsCut, each, drawn(g.CallsTime), placesOf(g)}
+		inner := innerOf(g)
+		if g.Unresolved != "" || g.CallsCut > 0 || each != nil || g.CallsTime != nil || len(g.Places)+len(inner) > 0 {
+			f.More[i] = pageFunction{g.Unresolved, g.UnresolvedWith, g.CallsCut, each, drawn(g.CallsTime), placesOf(g),
+				inner}
 		}
 		f.Name, f.File, f.Language = append(f.Name, text(g.Name)), append(f.File, text(g.File)),
 			append(f.Language, text(g.Language))

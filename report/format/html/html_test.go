@@ -339,6 +339,18 @@ func TestPage(t *testing.T) {
 		p.shot("lines")
 		p.quiet()
 	})
+	t.Run("inner", func(t *testing.T) {
+		r := reporttest.Inner(t)
+		p := open(t, b, "inner", reporttest.Write(t, "html", r, format.Options{}), 1400, 900)
+		p.tab("functions")
+		p.click(`#functions tbody button.name`)
+		p.is(`[...document.querySelectorAll('#chosen h3')].map((h) => h.innerText).join()`, "Inside it, sampled,Called by")
+		p.is(`[...document.querySelector('#chosen h3 + table').rows].map((r) => [...r.cells].map((c) => c.innerText.replace(/\s/g, ' ')).join(' ')).join('; ')`,
+			"fast::sum<int> 300 7.38J; fast::average 40 984mJ")
+		p.is(`document.querySelector('#chosen h3 + table td[title]').title.replace(/\s/g, ' ')`, "6.64 to 8.11 J")
+		p.shot("inner")
+		p.quiet()
+	})
 	t.Run("source", func(t *testing.T) {
 		p := open(t, b, "source", reporttest.Write(t, "html", reporttest.Example(t, nemb.Measured), format.Options{Source: sampleSource}), 1400, 900)
 		p.tab("source")

@@ -117,6 +117,7 @@ func (m *page) single(r *report.Run, o format.Options) {
 	shown := o.Rows(len(r.Functions))
 	m.functions(r, shown, mark, o)
 	m.places(r, o, mark)
+	m.inner(r, o, mark)
 	m.kernels(r, o, mark)
 	m.gpuMetrics(r, o)
 	m.tasks(r, o, mark)
@@ -190,6 +191,25 @@ func (m *page) places(r *report.Run, o format.Options, mark string) {
 		m.line("\nand %d more", n)
 	}
 	m.line("\n%s\n", escape.Replace(r.PlacesNote()))
+}
+
+// inner writes the functions without checkpoints below those that have them, the dearest first.
+func (m *page) inner(r *report.Run, o format.Options, mark string) {
+	all := r.DearestInner()
+	if len(all) == 0 {
+		return
+	}
+	shown := o.Rows(len(all))
+	m.head("sampled", "samples", "self", "interval", "inclusive", "in")
+	for _, f := range all[:shown] {
+		m.row(name(f.Name), figures.Count(uint64(f.StackSamples)), mark+figures.Energy(f.SelfEnergyJ),
+			figures.Interval(f.SelfEnergyLoJ, f.SelfEnergyHiJ), mark+figures.Energy(f.InclusiveEnergyJ),
+			name(f.Function.Name))
+	}
+	if n := len(all) - shown; n > 0 {
+		m.line("\nand %d more", n)
+	}
+	m.line("\n%s\n", escape.Replace(r.InnerNote()))
 }
 
 // tasks writes the tests of a run, or the tasks of a session.

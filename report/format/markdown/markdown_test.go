@@ -21,6 +21,7 @@ func TestRuns(t *testing.T) {
 		"unknown.md":  reporttest.Write(t, "markdown", reporttest.Example(t, nemb.Unavailable), format.Options{}),
 		"tests.md":    reporttest.Write(t, "markdown", reporttest.Suite(t, nemb.Estimated), format.Options{}),
 		"lines.md":    reporttest.Write(t, "markdown", reporttest.Lines(t), format.Options{}),
+		"inner.md":    reporttest.Write(t, "markdown", reporttest.Inner(t), format.Options{}),
 		"hostile.md":  reporttest.Write(t, "markdown", reporttest.Hostile(t), format.Options{}),
 		"several.md":  reporttest.Write(t, "markdown", report.Several{reporttest.Example(t, nemb.Estimated), reporttest.Faster(t)}, names),
 	} {

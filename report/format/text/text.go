@@ -45,6 +45,7 @@ func writeRun(w io.Writer, r *report.Run, o format.Options) error {
 	p.headline(r)
 	p.functions(r)
 	p.places(r)
+	p.inner(r)
 	p.kernels(r)
 	p.ranges(r)
 	p.gpuMetrics(r)
@@ -263,6 +264,21 @@ func (p *printer) places(r *report.Run) {
 	p.note(dim, what+"s", r.PlacesNote())
 }
 
+// inner shows the functions without checkpoints below those that have them, the dearest first.
+func (p *printer) inner(r *report.Run) {
+	mark := r.Mark()
+	table(p, "sampled", r.DearestInner(), func(f report.InnerIn) string { return f.Name }, []column[report.InnerIn]{
+		{"samples", 0, func(f report.InnerIn) string { return figures.Count(uint64(f.StackSamples)) }},
+		{"self", 0, func(f report.InnerIn) string { return mark + figures.Energy(f.SelfEnergyJ) }},
+		{"interval", 72, func(f report.InnerIn) string { return figures.Interval(f.SelfEnergyLoJ, f.SelfEnergyHiJ) }},
+		{"incl", 104, func(f report.InnerIn) string { return mark + figures.Energy(f.InclusiveEnergyJ) }},
+		{"in", 0, func(f report.InnerIn) string { return f.Function.Name }},
+	})
+	if r.InnerSampling != nil && r.InnerSampling.Samples > 0 {
+		p.note(dim, "inner", r.InnerNote())
+	}
+}
+
 // samplingDoubt is by how much a function's energy may be off as its stack samples are few.
 func samplingDoubt(f report.Function) string {
 	switch d := f.SamplingDoubtPercent; {
@@ -368,7 +384,11 @@ func (p *printer) notes(r *report.Run) {
 		p.note(dim, "sampler", text)
 	}
 	if s := r.StackSampling; s != nil && s.Samples > 0 {
-		p.note(dim, "sampled", stackSampling(s))
+		p.note(dim, "sampled", stackSampling(s)+"; no calls are known, and time is an estimate, too")
+	}
+	if s := r.InnerSampling; s != nil && s.Samples > 0 {
+		p.note(dim, "sampled", stackSampling(s)+fmt.Sprintf("; %s were in no function with checkpoints",
+			figures.Count(uint64(s.Outside))))
 	}
 	if line := r.StateLine(); line != "" {
 		p.note(dim, "state", line)
@@ -416,8 +436,7 @@ func stackSampling(s *report.StackSampling) string {
 	if s.Lost > 0 {
 		text += figures.Count(uint64(s.Lost)) + " without room; "
 	}
-	text += figures.Seconds(s.OwnCPUS) + " of processor time"
-	return text + "; no calls are known, and time is an estimate, too"
+	return text + figures.Seconds(s.OwnCPUS) + " of processor time"
 }
 
 // methods says in words how the functions' energies were found.

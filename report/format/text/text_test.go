@@ -79,6 +79,7 @@ func TestText(t *testing.T) {
 		reporttest.Golden(t, filepath.Join("testdata", name+".txt"), []byte(got))
 	}
 	reporttest.GoldenKinds(t, "text", "txt", format.Options{Terminal: format.Terminal{Width: 100, Verbose: true}})
+	reporttest.Golden(t, filepath.Join("testdata", "inner-100.txt"), reporttest.Write(t, "text", reporttest.Inner(t), format.Options{Terminal: format.Terminal{Width: 100}}))
 	reporttest.Golden(t, filepath.Join("testdata", "tests-100.txt"), []byte(string(reporttest.Write(t, "text", reporttest.Suite(t, nemb.Estimated), format.Options{Terminal: format.Terminal{Width: 100}}))))
 }
 

@@ -27,6 +27,7 @@ function apart(run) {
   for (const [i, more] of Object.entries(f.more || {})) Object.assign(run.functions[i], more);
   for (const g of run.functions) {
     g.avg_power_w = g.self_energy_j === null || g.self_time_s <= 0 ? null : g.self_energy_j / g.self_time_s;
+    g.inner = g.inner && g.inner.map((k) => ({ name: k.name, samples: k.samples, energy: scaled([k.self_uj, k.lo_uj, k.hi_uj], 1e-6) }));
     g.share_percent = g.self_energy_j === null || !(program > 0) ? null : 100 * g.self_energy_j / program;
   }
   run.sites = rows({ id: s.id, name: text(s.name), file: text(s.file), line: s.line, end_line: s.end_line }, s.id.length);

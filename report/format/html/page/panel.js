@@ -8,6 +8,12 @@ function panel(run, go) {
   const rows = (title, list, whole) => list.length ? [el('h3', {}, title), el('table', {}, el('tbody', {}, list.slice(0, 12).map((k) => el('tr', {},
     el('th', { scope: 'row' }, k.file ? el('span', { class: 'named' }, colors.swatch(k.name, k.file), el('button', { type: 'button', class: 'name', onclick: () => choose(k) }, parted(k.name)), el('small', { class: 'where' }, apartBy(run, k))) : el('span', { class: 'name' }, parted(k.name))),
     el('td', {}, number(whole.words(k.sum), whole.mark)))))), list.length > 12 ? el('p', { class: 'hint' }, `and ${list.length - 12} more`) : null] : null;
+  const inner = (f) => f.inner ? [el('h3', {}, 'Inside it, sampled'), el('table', {}, el('tbody', {}, f.inner.slice(0, 12).map((g) => el('tr', {},
+    el('th', { scope: 'row' }, el('span', { class: 'name' }, parted(g.name))),
+    el('td', {}, figure.count(g.samples)[0]),
+    el('td', { title: known ? range(g.energy[1], g.energy[2]) : null }, known ? number(figure.energy(g.energy[0]), m) : ''))))),
+  f.inner.length > 12 ? el('p', { class: 'hint' }, `and ${f.inner.length - 12} more`) : null,
+  el('p', { class: 'hint' }, 'Functions without checkpoints that it called, with their stack samples, and their part of its own energy by these.')] : null;
   const inPart = (k) => !k ? ['it did not run'] : [...(known ? [number(figure.energy(k.energy), m), ' itself in '] : []), text(figure.time(k.time)), el('small', {}, known ? `, with what it called ${m}${text(figure.energy(k.wholeEnergy))}` : '')];
   let last = '';
   function draw() {
@@ -38,6 +44,7 @@ function panel(run, go) {
         f.calls_time ? line('Duration of a call', ...durations(f.calls_time)) : null,
         known && f.energy_method ? line('Found by', f.energy_method) : null,
         known && f.unresolved ? line('Not told apart', f.unresolved, f.unresolved_with ? ' with ' + f.unresolved_with.join(', ') : '') : null),
+      inner(f),
       rows('Called by', near.callers, whole), rows('Calls', near.callees, whole),
     ].flat(3).filter(Boolean));
     box.scrollTop = 0;
