@@ -87,6 +87,9 @@ type ProcessStats struct {
 	// Language and Version are those of an interpreter, such as 3.11; "" for none.
 	Language, Version string
 	Why               error // where nothing did
+	// Unnamed counts the looks at code that the process made and no map names, and Java tells that it runs Java.
+	Unnamed int
+	Java    bool
 }
 
 // Sampler looks until it is stopped.

@@ -149,6 +149,9 @@ func (m *machine) isForeign(l native.Look, p *process) bool {
 // tell adds to what is known of a process.
 func (m *machine) tell(p *ProcessStats) {
 	none := errors.Is(p.Why, python.ErrNoPython)
+	if m.reader != nil {
+		p.Unnamed, p.Java = m.reader.Unnamed[uint32(p.PID)], m.reader.IsJava(uint32(p.PID))
+	}
 	switch {
 	case p.Reader != "":
 	case m.refused[p.PID] != nil && none && !m.seen[p.PID]:

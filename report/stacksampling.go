@@ -98,6 +98,7 @@ func (r *Run) warnOfStackSampling(told *StackSampling, s *attach.Stats) {
 		r.Warn("samples-lost", missing+": functions of machine code may have too little, and what is missing is "+
 			"uninstrumented, or counts as waiting")
 	}
+	r.warnOfUnnamed(s)
 	if all := s.Looks + s.Unplaced; float64(s.Unplaced) > tornSampling*float64(all) {
 		r.Warn("threads-unknown", fmt.Sprintf("%d of %d stacks were of threads that the kernel does not have under "+
 			"the number which the interpreter tells, and are in no figure: what these threads use is uninstrumented",
@@ -130,6 +131,29 @@ func (r *Run) warnOfStackSampling(told *StackSampling, s *attach.Stats) {
 		r.Warn("stacks-unread", "the stacks of "+strings.Join(names, ", ")+" were not read ("+
 			told.why()+"): what they use is uninstrumented")
 	}
+}
+
+// unnamedCode is the part of all samples on a processor from which on those in code without names are told.
+const unnamedCode = 0.1
+
+// warnOfUnnamed tells of code that a just-in-time compiler made, and that has no names.
+func (r *Run) warnOfUnnamed(s *attach.Stats) {
+	most, all := attach.ProcessStats{}, 0
+	for _, p := range s.Processes {
+		if all += p.Unnamed; p.Unnamed > most.Unnamed {
+			most = p
+		}
+	}
+	if all == 0 || float64(all) < unnamedCode*float64(s.Looks-s.Waiting) {
+		return
+	}
+	how := "run it so that it writes /tmp/perf-PID.map, as node --perf-basic-prof does"
+	if most.Java {
+		how = fmt.Sprintf("for Java 17 or later start it with -XX:+PreserveFramePointer, and type jcmd %d "+
+			"Compiler.perfmap once it has warmed up, before or while cg measures", most.PID)
+	}
+	r.Warn("code-unnamed", fmt.Sprintf("%d of %d stacks were in code of a just-in-time compiler that has no names "+
+		"(%s): %s", all, s.Looks-s.Waiting, most.Name, how))
 }
 
 // missingSamples says in words what the samples of machine code lack, "" for nothing of weight.

@@ -23,3 +23,31 @@ func TestMissingSamples(t *testing.T) {
 		}
 	}
 }
+
+// Code without names is told where it is much, with what to do.
+func TestUnnamedCode(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		of   []attach.ProcessStats
+		want string
+	}{
+		{"little", []attach.ProcessStats{{PID: 7, Name: "node", Unnamed: 8}}, ""},
+		{"node", []attach.ProcessStats{{PID: 6, Unnamed: 1}, {PID: 7, Name: "node", Unnamed: 8}},
+			"9 of 90 stacks were in code of a just-in-time compiler that has no names (node): run it so that it writes " +
+				"/tmp/perf-PID.map, as node --perf-basic-prof does"},
+		{"java", []attach.ProcessStats{{PID: 7, Name: "java", Unnamed: 90, Java: true}},
+			"90 of 90 stacks were in code of a just-in-time compiler that has no names (java): for Java 17 or later start " +
+				"it with -XX:+PreserveFramePointer, and type jcmd 7 Compiler.perfmap once it has warmed up, before or " +
+				"while cg measures"},
+	} {
+		r := &Run{}
+		r.warnOfUnnamed(&attach.Stats{Looks: 100, Waiting: 10, Processes: test.of})
+		got := ""
+		if len(r.Warnings) == 1 && r.Warnings[0].Slug == "code-unnamed" {
+			got = r.Warnings[0].Message
+		}
+		if got != test.want || len(r.Warnings) > 1 {
+			t.Errorf("%s: %+v, want %q", test.name, r.Warnings, test.want)
+		}
+	}
+}

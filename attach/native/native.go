@@ -53,6 +53,10 @@ type Reader struct {
 	Lost   int                                       // samples for which there was no room
 	// Throttled is how often the kernel paused the samples of a thread, as they took it too long.
 	Throttled int
+	// Unnamed counts the looks at code that the program made and no map names, by process, and ofJava tells which of
+	// these run Java.
+	Unnamed map[uint32]int
+	ofJava  map[uint32]bool
 	// Python are processes that run CPython. Others are told by the names of their files, from their start on.
 	Python map[uint32]bool
 	// Thin is of how many samples one is a look: 1 for all.
@@ -93,7 +97,8 @@ func (r *Reader) Add(thread int) error {
 func (r *Reader) CPU() time.Duration { return time.Duration(r.cpu.Load()) }
 
 func newReader(number func(checkpoint.Site) checkpoint.SiteID) *Reader {
-	return &Reader{spaces: map[uint32]*space{}, paths: map[checkpoint.Thread][]checkpoint.SiteID{},
+	return &Reader{Unnamed: map[uint32]int{}, ofJava: map[uint32]bool{}, spaces: map[uint32]*space{},
+		paths: map[checkpoint.Thread][]checkpoint.SiteID{},
 		files: files{number: number, known: map[file]*image{}}}
 }
 
@@ -292,6 +297,9 @@ func (r *Reader) path(s *space, record *perf.Record) (path []checkpoint.SiteID) 
 			break
 		}
 		site, image := r.site(s, m, frame.Lookup(), record.At)
+		if len(path) == 0 && image == nil && frame.Exact && isMade(m) && s.made.at(frame.Lookup()) == nil {
+			r.unnamed(s)
+		}
 		// Functions of a file that has no names stand as one.
 		again := len(path) > 0 && path[len(path)-1] == site && image != nil && !image.named(m, frame.Lookup())
 		if site != 0 && !again {
@@ -304,6 +312,20 @@ func (r *Reader) path(s *space, record *perf.Record) (path []checkpoint.SiteID) 
 	slices.Reverse(path)
 	return path
 }
+
+// unnamed counts a look at code that no map names.
+func (r *Reader) unnamed(s *space) {
+	if len(r.Unnamed) < mostSpaces || r.Unnamed[s.pid] > 0 {
+		r.Unnamed[s.pid]++
+		r.ofJava[s.pid] = s.java
+	}
+}
+
+// IsJava tells whether a process that Unnamed has runs Java.
+func (r *Reader) IsJava(pid uint32) bool { return r.ofJava[pid] }
+
+// isMade tells whether a mapping has code that the program made.
+func isMade(m *perf.Mapping) bool { return m.Name == "" || m.Name == "//anon" }
 
 // site is the function at an address, and its file, which is nil for code that was made there.
 func (r *Reader) site(s *space, m *perf.Mapping, at uint64, now checkpoint.Instant) (checkpoint.SiteID, *image) {
@@ -361,11 +383,14 @@ func ofLeaf(f *unwind.Frame, m *perf.Mapping, image *image, memory unwind.Memory
 	return true
 }
 
+// unnamedCode is what code is called that the program made and no map names.
+const unnamedCode = "code made by the program"
+
 // label is the name of memory that is no file's.
 func label(name string) string {
 	switch name {
 	case "", "//anon":
-		return "code made by the program"
+		return unnamedCode
 	case "[vdso]", "[vsyscall]":
 		return name[1 : len(name)-1]
 	}

@@ -97,6 +97,9 @@ func TestPaths(t *testing.T) {
 		if len(r.looks) != 1 || n.path(r.looks[0].Path) != test.want {
 			t.Errorf("%s: %q, want %q", test.name, n.path(r.looks[0].Path), test.want)
 		}
+		if unnamed := test.name == "code that no map has"; unnamed != (r.Unnamed[7] == 1) {
+			t.Errorf("%s: %d looks at code without a name", test.name, r.Unnamed[7])
+		}
 	}
 }
 
