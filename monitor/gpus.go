@@ -55,7 +55,7 @@ func (b *Book) occupy(g *gpu, d int, r *Reading) {
 	b.settleGPU(g, d, g.stream.Settle(false))
 }
 
-// Occupants takes what the driver of a domain's GPU told after the last reading.
+// Occupants takes what the driver of a domain's GPU told between two readings, or after the last.
 func (b *Book) Occupants(d int, o nemb.Occupancy) {
 	if g := b.gpus[d]; g != nil {
 		g.stream.Answer(o)

@@ -29,7 +29,12 @@ type Session struct {
 	// Spans gives the spans that programs told since it was called last; nil where nobody asks them.
 	Spans func() []Span
 	ends  bool // the next reading is the last
+	// askEvery is how often drivers of GPUs are asked between two readings that are further apart.
+	askEvery time.Duration
 }
+
+// NVML keeps samples of processes for some seconds: asked so often, a driver forgets none before it tells them.
+const askEvery = time.Second
 
 // mostWarnings is how many different failures of sensors are told.
 const mostWarnings = 8
@@ -41,7 +46,7 @@ var tooManyOpen = fmt.Sprintf("%d requests are open: those that begin now are le
 // gets, once for each reason, why a counter cannot be read.
 func Start(sensors []nemb.Sensor, host *population.Host, targets []Target, warn func(string)) (*Session, error) {
 	s := &Session{host: host, energies: sampler.NewEnergies(sensors), warned: map[string]bool{}, warn: warn,
-		occupied: map[int]nemb.Occupied{}}
+		occupied: map[int]nemb.Occupied{}, askEvery: askEvery}
 	domain := 0
 	for _, sensor := range sensors {
 		if gpu, is := sensor.(nemb.Occupied); is {
@@ -137,16 +142,23 @@ func (s *Session) Snapshot() *Snapshot {
 
 // Run takes a reading at each interval and hands it on, until ctx ends or each says so. The
 // instants lie on one grid: a reading that comes too late is left out and counted as
-// missed. A last reading is taken and handed on when ctx ends.
+// missed. A last reading is taken and handed on when ctx ends. Drivers of GPUs are asked each second at least.
 func (s *Session) Run(ctx context.Context, every time.Duration, each func(*Snapshot) bool) (*Snapshot, error) {
 	start := time.Now()
 	timer := time.NewTimer(every)
 	defer timer.Stop()
+	asking, stop := s.asking(every)
+	defer stop()
 	for k := time.Duration(1); ; k++ {
-		select {
-		case <-ctx.Done():
-			return s.last(each)
-		case <-timer.C:
+		for due := false; !due; {
+			select {
+			case <-ctx.Done():
+				return s.last(each)
+			case <-timer.C:
+				due = true
+			case <-asking:
+				s.ask()
+			}
 		}
 		if end, ok := ctx.Deadline(); ok && !time.Now().Before(end) {
 			return s.last(each) // of two readings at the end, one
@@ -190,6 +202,22 @@ func (s *Session) occupants(r *Reading) {
 	}
 	for d, gpu := range s.occupied {
 		r.Occupancies[d] = append(r.Occupancies[d][:0], gpu.Occupants())
+	}
+}
+
+// asking tells when drivers of GPUs are asked between two readings: never, where these are as frequent.
+func (s *Session) asking(every time.Duration) (due <-chan time.Time, stop func()) {
+	if len(s.occupied) == 0 || every <= s.askEvery {
+		return nil, func() {}
+	}
+	ticker := time.NewTicker(s.askEvery)
+	return ticker.C, ticker.Stop
+}
+
+// ask asks the drivers of GPUs who used them since they were asked last.
+func (s *Session) ask() {
+	for d, gpu := range s.occupied {
+		s.book.Occupants(d, gpu.Occupants())
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"cg/checkpoint"
+	"cg/nemb"
 	"cg/nemb/population"
 )
 
@@ -40,6 +42,59 @@ func TestLastReadingIsHandedOn(t *testing.T) {
 		last, err := s.Run(ctx, every, func(s *Snapshot) bool { readings = append(readings, s.Readings); return true })
 		if err != nil || len(readings) != 1 || readings[0] != last.Readings || last.Readings != 2 {
 			t.Errorf("%v: readings %v were handed on, %v", ctx, readings, err)
+		}
+	}
+}
+
+// asked is a GPU whose driver is asked, and which tells when.
+type asked struct{ told func() nemb.Occupancy }
+
+func (asked) Domains() []nemb.Domain {
+	return []nemb.Domain{{ID: "gpu0", Kind: nemb.KindGPU, Source: "nvml", Method: nemb.Measured, InTotal: true}}
+}
+func (asked) Read(dst []nemb.Energy) error { dst[0] = 1; return nil }
+func (asked) Close() error                 { return nil }
+func (g asked) Occupants() nemb.Occupancy  { return g.told() }
+
+// A driver keeps its samples of processes for some seconds. It is asked between readings that are further apart, and
+// what it tells then is divided with the next reading; where readings are as frequent, it is asked with these alone.
+func TestGPUsAreAskedBetweenReadings(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "stat"), []byte("cpu  100 0 50 1000 0 5 5 3 0 0\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	host, err := population.Open(population.Config{Proc: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Close()
+	for _, test := range []struct {
+		every, ask time.Duration
+		between    bool
+	}{{time.Hour, time.Millisecond, true}, {time.Millisecond, time.Hour, false}} {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		questions := 0
+		gpu := asked{func() nemb.Occupancy {
+			questions++
+			if test.between && questions == 5 {
+				cancel()
+			}
+			now := checkpoint.Instant(questions)
+			return nemb.Occupancy{At: now, From: now - 1, To: now, KnowsUses: true, KnowsContexts: true}
+		}}
+		s, err := Start([]nemb.Sensor{gpu}, host, nil, func(text string) { t.Error(text) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.askEvery = test.ask
+		readings := 1
+		last, err := s.Run(ctx, test.every, func(*Snapshot) bool { readings++; return readings < 5 })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := questions > last.Readings; got != test.between || questions < 5 {
+			t.Errorf("each %v: %d questions to the driver, %d readings", test.every, questions, last.Readings)
 		}
 	}
 }

@@ -512,6 +512,8 @@ func TestText(t *testing.T) {
 func TestPrometheus(t *testing.T) {
 	path := need(t, "prometheus")
 	w := newWorld(2, 4)
+	w.gpu = true
+	w.restart(2)
 	const scrapes = 60
 	begun := time.Now().Truncate(time.Second)
 	done := make(chan struct{})
@@ -571,13 +573,14 @@ func TestPrometheus(t *testing.T) {
 		want float64
 	}{
 		{"a domain", query(`increase(cg_energy_joules_total{domain="package-0"}[30s])`, 60), joules(30, 60)},
-		{"the lines of the ledger", query(`sum(increase(cg_ledger_energy_joules_total[30s]))`, 60), joules(30, 60)},
-		{"processes, with the rest", query(`sum(increase(cg_process_energy_joules_total[30s]))`, 60), joules(30, 60)},
-		{"control groups, with the rest", query(`sum(increase(cg_cgroup_energy_joules_total[30s]))`, 60), joules(30, 60)},
-		{"power", query(`sum(rate(cg_machine_energy_joules_total[10s]))`, 45), 50},
-		{"one process", query(`increase(cg_process_energy_joules_total{pid="100"}[30s])`, 60), joules(30, 60) * 12 / 25},
+		{"the lines of the ledger", query(`sum(increase(cg_ledger_energy_joules_total[30s])) - sum(increase(cg_gpu_ledger_energy_joules_total[30s]))`, 60), joules(30, 60)},
+		{"processes, with the rest", query(`sum(increase(cg_process_energy_joules_total[30s])) - sum(increase(cg_process_gpu_energy_joules_total[30s]))`, 60), joules(30, 60)},
+		{"control groups, with the rest", query(`sum(increase(cg_cgroup_energy_joules_total[30s])) - sum(increase(cg_cgroup_gpu_energy_joules_total[30s]))`, 60), joules(30, 60)},
+		{"power", query(`sum(rate(cg_machine_energy_joules_total[10s]))`, 45), 50 + 250},
+		{"a GPU's lines", query(`sum(increase(cg_gpu_ledger_energy_joules_total[30s]))`, 60), 30 * 250},
+		{"one process", query(`increase(cg_process_energy_joules_total{pid="100"}[30s])`, 60), 30*250*.05/.65 + joules(30, 60)*12/25},
 		// The second in which cg began anew is lost to it, and to nobody else.
-		{"over a restart", query(`increase(cg_energy_joules_total[25s])`, 29), joules(4, 29)},
+		{"over a restart", query(`increase(cg_energy_joules_total{domain="package-0"}[25s])`, 29), joules(4, 29)},
 	} {
 		if math.Abs(test.got-test.want) > 0.01*test.want {
 			t.Errorf("%s: %v, want %v", test.what, test.got, test.want)
