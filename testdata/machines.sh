@@ -8,7 +8,7 @@
 #	testdata/machines.sh [-short] [ARGUMENTS OF go test]
 #
 # Without packages: what reads sensors, names processors or estimates, and scripts of
-# cg; with -short what itself asks this machine what its processor is. Chromium refuses to start
+# cg; with -short what itself asks this machine what its processor is, and scripts on the first of the machines. Chromium refuses to start
 # on a processor that it takes for another, so no page is opened. nemb/attribute/...
 # reads no file, so it is the same everywhere.
 # MACHINES names some of them: MACHINES="arm-board amd-server".
@@ -50,6 +50,7 @@ case "$*" in
   fi
   # shellcheck disable=SC2086
   each "$@" -skip '^TestPage' $packages
+  [ $# = 0 ] || machines=("${machines[0]}") # scripts on one: packages ask each
   each "$@" ./e2e -run "TestScripts/^($scripts)$"
   ;;
 *) each "$@" ;;

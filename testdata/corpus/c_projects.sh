@@ -3,7 +3,7 @@
 # in every function: the tests must end and say the same, nothing may be lost, no function is skipped but those
 # that the compiler computes (constexpr), and the sources are left as they are.
 # usage: c_projects.sh [FOLDER [NAME...]]   keeps what it makes in FOLDER; NAME are some of the projects
-# NAME may be short: those that .ci/run builds.
+# NAME may be short: the one that .ci/run builds.
 # It needs apt-get, debian-archive-keyring, make, cmake, meson, ninja and the network. Where the sources cannot be
 # fetched, it says so and ends with status 3.
 #
@@ -62,7 +62,7 @@ stable() { sed -E -e "s#$1#DIR#g" -e 's/[0-9.]+ (sec|milli-seconds|ms)//g' | gre
 
 failed=()
 wanted=${*:2}
-[ "$wanted" != short ] || wanted="cjson tinyxml"
+[ "$wanted" != short ] || wanted=cjson
 for line in "${projects[@]}"; do
   read -r name language package least command <<<"$line"
   [ $# -lt 2 ] || [[ " $wanted " == *" $name "* ]] || continue
