@@ -146,18 +146,20 @@ func (m mode) compiler(d *dialect) string {
 func TestPrograms(t *testing.T) {
 	needCompiler(t, plusPlus)
 	object := stub(t)
-	modes := []mode{{flags: "-O0 -g", inline: true, places: instrument.Lines}, {flags: "-O2"}}
+	modes := []mode{{flags: "-O2", inline: true, places: instrument.Lines}}
+	clang := true
 	if _, err := exec.LookPath("clang++"); err == nil {
-		modes = append(modes, mode{flags: "-O2", inline: true, clang: true, places: instrument.Lines})
-	} else if os.Getenv("CG_CLANG") != "" {
+		modes = append(modes, mode{flags: "-O2", clang: true})
+	} else if clang = false; os.Getenv("CG_CLANG") != "" {
 		t.Error(err)
 	}
-	short := long.Without(t, "-O0 without lines, -O1, -flto=1, blocks, clang with -O0, and an original built as each program with checkpoints is")
+	short := long.Without(t, "-O0, -O1, -O2 without lines, -flto=1, blocks, lines by clang, and an original built as each program with checkpoints is")
 	if !short {
-		if len(modes) > 2 {
-			modes = append(modes, mode{flags: "-O0 -g", inline: true, clang: true})
+		if clang {
+			modes = append(modes, mode{flags: "-O2", inline: true, clang: true, places: instrument.Lines}, mode{flags: "-O0 -g", inline: true, clang: true})
 		}
-		modes = append(modes, mode{flags: "-O0 -g", inline: true}, mode{flags: "-O1", inline: true, places: instrument.Lines},
+		modes = append(modes, mode{flags: "-O0 -g", inline: true, places: instrument.Lines}, mode{flags: "-O2"},
+			mode{flags: "-O0 -g", inline: true}, mode{flags: "-O1", inline: true, places: instrument.Lines},
 			mode{flags: "-O2 -flto=1", inline: true}, mode{flags: "-O0", places: instrument.Blocks})
 	}
 	for _, d := range dialects {
