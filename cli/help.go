@@ -25,16 +25,17 @@ var groups = []struct{ title, flags string }{
 	{"what is run", "base head good bad first-parent build command parameter-list parameter-scan draw sample prepare " +
 		"repeat warmup include-warmup shell stdin timeout cores cool-down pty ranks instrumented ignore-failure " +
 		"show-output max-pairs attempts max-time batch seed duration until-pid within pairs pid cgroup unit " +
-		"container intensity threads from"},
+		"container intensity threads from program runs row tries phase"},
 	{"what is measured", "granularity lines inner include exclude max-depth overhead metric per functions tracker " +
 		"timeseries metrics gpu gpu-kernels gpu-launches gpu-metrics set"},
-	{"sampling", "precision sensors interval gpu-interval baseline noise-quality noise-cv noise-drop sysroot " +
+	{"sampling", "precision sampler sensors interval gpu-interval baseline noise-quality noise-cv noise-drop sysroot " +
 		"bmc-url bmc-token-file bmc-ca meter buffer gauges hardware-buffer"},
 	{"verdict", "threshold budget inconclusive validate allow-different fail-on-regression"},
 	{"carbon and cost", "carbon cost grid-zone grid-intensity pue embodied price"},
 	{"output", "output json format benchfmt events export-plot export-csv export-markdown export-metrics junit save " +
-		"history verbose save-instrumented output-dir suffix id append freq-write flush jsonl rotate top table value " +
-		"plot slices with-source keep-source advice lsp live open watch records energy rate quiet log-level"},
+		"history report verbose save-instrumented output-dir suffix id append freq-write flush jsonl rotate top " +
+		"table value plot slices with-source keep-source advice lsp live open watch records energy rate " +
+		"quiet log-level"},
 	{"other programs", "serve textfile otlp otlp-listen otlp-history socket socket-group max-labels mqtt " +
 		"mqtt-prefix mqtt-qos mqtt-broker mqtt-port mqtt-username mqtt-password mqtt-topic-prefix"},
 }

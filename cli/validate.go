@@ -34,6 +34,13 @@ of the whole program's energy with how many of its intervals hold. A row that
 holds clearly less than 93 % says "too few". A row takes --runs times 3 to 10
 seconds.
 
+--live --report FILE says nothing of simulated counters. It watches each source of
+energy of this machine by itself, at rest and under load: what its counters claim
+and how often they move, their noise, and whether those that measure the same
+agree. The file has no names of machines, users, files or processes, no serial
+numbers and no addresses (SECURITY.md). Exit status 1: nothing measures, or two
+do not agree.
+
 Exit status: 0; 1 when a bound that cg promises is not kept, a live second is
 wrong by more than 1 %, or a program cannot be run.`,
 		Flags: []cli.Flag{
@@ -43,6 +50,12 @@ wrong by more than 1 %, or a program cannot be run.`,
 				Usage: "also show how well the sampler keeps 10, 1 and 0.1 ms here, beside a time.Ticker"},
 			&cli.BoolFlag{Name: "live",
 				Usage: "also measure three seconds of a simulated counter in real time (root, /dev/fuse)"},
+			&cli.StringFlag{Name: "report",
+				Usage: "with --live, watch this machine's own sensors in place of that, and write what they show to " +
+					"`FILE`, to be sent to others"},
+			&cli.StringFlag{Name: "phase", Value: "10s",
+				Usage: "with --report, watch for `TIME` as the machine is, and for as long with all processors busy"},
+			sysrootFlag(),
 			&cli.BoolFlag{Name: "program",
 				Usage: "run programs in place of that, on simulated counters that show what " +
 					"these programs say they use (root)"},
@@ -102,7 +115,7 @@ func runValidate(c *cli.Context) error {
 		return fail(statusUsage, "%q: cg validate takes no arguments", c.Args().First())
 	}
 	if c.Bool("program") {
-		for _, flag := range []string{"tries", "live", "sampler"} {
+		for _, flag := range []string{"tries", "live", "sampler", "report", "phase"} {
 			if c.IsSet(flag) {
 				return fail(statusUsage, "--%s is of spans, and --program measures none: leave it out", flag)
 			}
@@ -111,6 +124,14 @@ func runValidate(c *cli.Context) error {
 	}
 	if c.IsSet("row") || c.IsSet("runs") {
 		return fail(statusUsage, "--row and --runs are of --program: add it")
+	}
+	if c.IsSet("report") {
+		return reportHardware(c)
+	}
+	for _, flag := range []string{"phase", "sysroot"} {
+		if c.IsSet(flag) {
+			return fail(statusUsage, "--%s is of --live --report FILE: add that", flag)
+		}
 	}
 	if c.Int("tries") < 200 {
 		return fail(statusUsage, "--tries: %d are too few to tell 95 of 100: use 200 or more", c.Int("tries"))

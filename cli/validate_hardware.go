@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+
+	"cg/nemb/validate"
+	"cg/report/figures"
+	"cg/shown"
+)
+
+// The bounds of --phase: a counter that is read each second needs some, and nobody waits for an hour.
+const leastPhase, mostPhase = time.Second, 10 * time.Minute
+
+// reportHardware is cg validate --live --report.
+func reportHardware(c *cli.Context) error {
+	if !c.Bool("live") {
+		return fail(statusUsage, "--report is of --live: add it")
+	}
+	for _, flag := range []string{"tries", "sampler", "json"} {
+		if c.IsSet(flag) {
+			return fail(statusUsage, "--%s does not go with --report, which writes a JSON file of its own: "+
+				"leave it out", flag)
+		}
+	}
+	phase, err := duration(c.String("phase"))
+	if err != nil || phase < leastPhase || phase > mostPhase {
+		return fail(statusUsage, "--phase: %q: use a time from %v to %v", c.String("phase"), leastPhase, mostPhase)
+	}
+	root, err := sysroot(c)
+	if err != nil {
+		return err
+	}
+	if c.String("report") == "" {
+		return fail(statusUsage, "--report: name a file")
+	}
+	file := &output{flag: "--report", name: c.String("report")}
+	if err := file.open(); err != nil {
+		return err
+	}
+	defer file.abandon()
+	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	defer release()
+	notef("watching the sensors for %v as the machine is, and for %v with all processors busy", phase, phase)
+	h, err := validate.LookAtHardware(ctx, root, phase, time.Millisecond)
+	switch {
+	case ctx.Err() != nil:
+		return fail(128+int(interrupted(ctx)), "--report: interrupted: nothing was written")
+	case err != nil:
+		return fail(statusFailure, "--report: %w", err)
+	}
+	h.Version = Version
+	text, err := json.MarshalIndent(h, "", "  ")
+	if err != nil {
+		return fail(statusFailure, "--report: %w", err)
+	}
+	if err := file.save(append(text, '\n')); err != nil {
+		return fail(statusFailure, "--report: %w", err)
+	}
+	var b bytes.Buffer
+	printHardware(&b, h)
+	os.Stderr.Write(b.Bytes())
+	notef("written to %s: read it before you send it", file.name)
+	if fault := h.Fault(); fault != nil {
+		return fail(statusFailure, "%s", strings.ReplaceAll(fault.Error(), "\n", "; "))
+	}
+	return nil
+}
+
+// printHardware shows the report as tables.
+func printHardware(out io.Writer, h *validate.Hardware) {
+	if len(h.Domains) == 0 {
+		return
+	}
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	shown.Fprintf(w, "domain\tclaims\tmoves each\tby at least\tat rest\tbusy\tvaries\n")
+	for _, d := range h.Domains {
+		moves, least := "?", "?"
+		if m := d.Moves; m != nil {
+			moves, least = shown.Sprintf("%.3g ms", m.MedianMs), shown.Sprintf("%d µJ", m.LeastUJ)
+		}
+		line := shown.Sprintf("%s/%s\t%.3g ms\t%s\t%s", d.Source, d.ID, d.PeriodMs, moves, least)
+		varies := "?"
+		for _, p := range d.Power {
+			if p == nil {
+				line += "\t?"
+				continue
+			}
+			line += "\t" + figures.Watts(&p.Watts)
+			if varies == "?" {
+				varies = shown.Sprintf("%.2g %%", p.Percent)
+			}
+		}
+		shown.Fprintf(w, "%s\t%s\n", shown.Safe(line), varies)
+	}
+	w.Flush()
+	for _, p := range h.Pairs {
+		verdict := ""
+		if p.Agree != nil {
+			verdict = ": they do not agree"
+			if *p.Agree {
+				verdict = ": they agree"
+			}
+		}
+		var ratios []string
+		for _, r := range p.RatioPercent {
+			if r == nil {
+				ratios = append(ratios, "?")
+				continue
+			}
+			ratios = append(ratios, shown.Sprintf("%.1f %%", *r))
+		}
+		shown.Fprintf(out, "%s is %s of %s%s\n", p.First, strings.Join(ratios, " and "), strings.Join(p.Second, " + "),
+			verdict)
+	}
+}

@@ -1,0 +1,166 @@
+package validate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"cg/checkpoint"
+	"cg/nemb"
+	"cg/nemb/fixture"
+	"cg/nemb/simulate"
+)
+
+// sawtooth is a series of a counter of 2 W that is sampled each millisecond and moves each 5 ms by 10 mJ, with a failed
+// reading.
+func sawtooth() nemb.Series {
+	s := nemb.Series{Domains: []nemb.Domain{{ID: "package-0", Period: 5 * time.Millisecond}}}
+	for i := range 2001 {
+		at := checkpoint.Instant(i) * 1e6
+		s.Samples = append(s.Samples, nemb.Sample{Time: at, Energy: []nemb.Energy{nemb.Energy(i / 5 * 10000)}, Failed: i == 7})
+	}
+	return s
+}
+
+func TestMoves(t *testing.T) {
+	got := moves(sawtooth(), 0)
+	want := &Moves{N: 399, MedianMs: 5, P05Ms: 5, P95Ms: 5, LeastUJ: 10000}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	still := sawtooth()
+	for i := range still.Samples {
+		still.Samples[i].Energy = []nemb.Energy{7}
+	}
+	if got := moves(still, 0); got != nil {
+		t.Errorf("a counter that stands: %+v", got)
+	}
+}
+
+func TestSteadiness(t *testing.T) {
+	p := steadiness(sawtooth(), 0, 1e8, 19e8)
+	if p == nil || math.Abs(p.Watts-2) > 1e-3 || p.Percent > 0.1 || p.Spans != 18 || p.SpanMs != 100 {
+		t.Errorf("%+v", p)
+	}
+	if p := steadiness(sawtooth(), 0, 1e8, 99e8); p != nil {
+		t.Errorf("longer than the series: %+v", p)
+	}
+}
+
+// Powers that are the same agree within a percent and what their counters leave open; the machine has no less than what
+// is in it; and what is not known is no agreement.
+func TestPairs(t *testing.T) {
+	domain := func(source, id, kind string, watts ...float64) HardwareDomain {
+		d := HardwareDomain{Source: source, ID: id, Kind: kind}
+		for _, w := range watts {
+			if w < 0 {
+				d.Power = append(d.Power, nil)
+				continue
+			}
+			d.Power = append(d.Power, &Steadiness{Watts: w, SlackW: 0.01})
+		}
+		return d
+	}
+	h := &Hardware{Sources: []HardwareSource{{Name: "perf"}, {Name: "powercap"}, {Name: "ipmi"}, {Name: "hwmon"}},
+		Domains: []HardwareDomain{
+			domain("perf", "package-0", "cpu_package", 20, 100), domain("perf", "dram", "dram", 2, 5),
+			domain("powercap", "package-0", "cpu_package", 20.1, 100.5), domain("powercap", "dram", "dram", 2, 6),
+			domain("powercap", "psys", "psys", 40, 90), domain("ipmi", "machine", "independent", -1, 180),
+		}}
+	h.Domains[5].whole = true
+	h.pair()
+	var got []string
+	for _, p := range h.Pairs {
+		agree := "?"
+		if p.Agree != nil {
+			agree = map[bool]string{true: "yes", false: "no"}[*p.Agree]
+		}
+		got = append(got, strings.Join([]string{p.First, string(p.Relation), strings.Join(p.Second, "+"), agree}, " "))
+	}
+	want := []string{
+		"perf/package-0 same powercap/package-0 yes",
+		"perf/dram same powercap/dram no",
+		"powercap/psys includes perf/package-0+perf/dram no",
+		"ipmi/machine includes perf/package-0+perf/dram yes",
+		"perf/dram beside perf/package-0 ?",
+		"powercap/dram beside powercap/package-0 ?",
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if p := h.Pairs[3]; p.RatioPercent[0] != nil || p.FirstW[0] != nil || math.Abs(*p.RatioPercent[1]-180/1.05) > 0.01 {
+		t.Errorf("%+v", p)
+	}
+	if err := h.Fault(); err == nil || err.Error() != "perf/dram and powercap/dram do not agree\n"+
+		"powercap/psys and perf/package-0 + perf/dram do not agree" {
+		t.Error(err)
+	}
+	if err := (&Hardware{}).Fault(); !errors.Is(err, ErrNothingMeasured) {
+		t.Error(err)
+	}
+}
+
+func TestWhere(t *testing.T) {
+	for source, want := range map[string]string{
+		"/tmp/x/sys/class/powercap/intel-rapl:0/energy_uj": "/sys/class/powercap/intel-rapl:0/energy_uj",
+		"perf: power/energy-pkg/ on processor 0":           "perf: power/energy-pkg/ on processor 0",
+		"NVML total energy of GPU-1234":                    "",
+		"redfish: https://bmc.example.org":                 "",
+	} {
+		if got := where(source, "/tmp/x/"); got != want {
+			t.Errorf("%s: %q, want %q", source, got, want)
+		}
+	}
+}
+
+// A simulated machine shows what it is made of, and nothing of who looks.
+func TestHardware(t *testing.T) {
+	counter := func(watts float64, period time.Duration) simulate.Counter {
+		return simulate.Counter{Power: simulate.Constant(watts), Unit: simulate.UnitIntel, Period: period, Range: 262143328850}
+	}
+	_, root := fixture.Mount(t, simulate.Machine{Cpuinfo: "processor\t: 0\nmodel name\t: Simulated\n", Zones: []simulate.Zone{
+		{Dir: "intel-rapl:0", Name: "package-0", Counter: counter(20, time.Millisecond), Zones: []simulate.Zone{
+			{Dir: "intel-rapl:0:0", Name: "dram", Counter: counter(3, 4*time.Millisecond)}}},
+		{Dir: "intel-rapl:1", Name: "psys", Counter: counter(50, time.Millisecond)},
+	}})
+	h, err := LookAtHardware(context.Background(), root, time.Second, time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, _ := os.Hostname()
+	home, _ := os.UserHomeDir()
+	for _, private := range []string{root.Dir, `"` + host + `"`, home + "/", os.Args[0]} {
+		if strings.Contains(string(text), private) {
+			t.Errorf("%q is in %s", private, text)
+		}
+	}
+	watts := map[string]float64{"package-0": 20, "dram": 3, "psys": 50}
+	for _, d := range h.Domains {
+		if d.Source != "powercap" || len(d.Power) != 2 || d.Power[0] == nil || d.Moves == nil || d.Failed > 0 {
+			t.Errorf("%+v", d)
+			continue
+		}
+		if off := math.Abs(d.Power[0].Watts/watts[d.ID] - 1); off > 0.05 || !strings.HasPrefix(d.Where, "/sys/class/powercap/") {
+			t.Errorf("%s: %+v, %s", d.ID, d.Power[0], d.Where)
+		}
+		delete(watts, d.ID)
+	}
+	if len(watts) > 0 || len(h.Phases) != 2 || h.Fault() != nil {
+		t.Errorf("not seen: %v; %+v; %v", watts, h.Phases, h.Fault())
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := LookAtHardware(ctx, root, time.Hour, time.Millisecond); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
