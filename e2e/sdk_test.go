@@ -19,12 +19,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/sys/unix"
 
 	"cg/cli"
 	"cg/long"
 	"cg/nemb/simulate"
+	"cg/report"
 	"cg/runtimes/sdk/spec"
 )
 
@@ -266,10 +266,6 @@ func (o *output) Write(b []byte) (int, error) {
 	return o.text.Write(b)
 }
 
-var sessionSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
-	return jsonschema.NewCompiler().Compile("docs/session.schema.json")
-})
-
 // readSession reads a file that fits the schema; nil where there is none.
 func readSession(t *testing.T, path, said string) *sdkFile {
 	t.Helper()
@@ -277,16 +273,8 @@ func readSession(t *testing.T, path, said string) *sdkFile {
 	if err != nil {
 		return nil
 	}
-	schema, err := sessionSchema()
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
-	if err == nil {
-		err = schema.Validate(v)
-	}
 	f := &sdkFile{}
-	if err == nil {
+	if err = report.ValidateFrom(bytes.NewReader(b)); err == nil {
 		err = json.Unmarshal(b, f)
 	}
 	if err != nil {
