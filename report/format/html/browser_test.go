@@ -20,8 +20,36 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browserOf starts a headless Chromium for a test.
-func browserOf(t testing.TB, more ...chromedp.ExecAllocatorOption) context.Context {
+// shared is the Chromium of all tests, which TestMain ends. A start takes longer than most tests.
+var shared struct {
+	context.Context
+	end func()
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if shared.end != nil {
+		shared.end()
+	}
+	os.Exit(code)
+}
+
+// browserOf is a headless Chromium, of all tests one.
+func browserOf(t testing.TB) context.Context {
+	t.Helper()
+	if shared.Context == nil {
+		shared.Context, shared.end = newBrowser(t)
+	}
+	ctx, end := chromedp.NewContext(shared)
+	t.Cleanup(end)
+	if err := chromedp.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return ctx
+}
+
+// newBrowser starts a headless Chromium, and returns what ends it.
+func newBrowser(t testing.TB, more ...chromedp.ExecAllocatorOption) (context.Context, func()) {
 	t.Helper()
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
@@ -40,12 +68,6 @@ func browserOf(t testing.TB, more ...chromedp.ExecAllocatorOption) context.Conte
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		// Its helpers may write for a moment after it has ended.
-		for end := time.Now().Add(10 * time.Second); os.RemoveAll(profile) != nil && time.Now().Before(end); {
-			time.Sleep(50 * time.Millisecond)
-		}
-	})
 	options := []chromedp.ExecAllocatorOption{
 		chromedp.ExecPath(path), chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.Headless,
 		chromedp.NoSandbox, chromedp.DisableGPU,
@@ -56,13 +78,21 @@ func browserOf(t testing.TB, more ...chromedp.ExecAllocatorOption) context.Conte
 		chromedp.UserDataDir(profile), chromedp.WSURLReadTimeout(2 * time.Minute),
 	}
 	ctx, stop := chromedp.NewExecAllocator(context.Background(), append(options, more...)...)
-	t.Cleanup(stop)
 	ctx, end := chromedp.NewContext(ctx)
-	t.Cleanup(func() { chromedp.Cancel(ctx); end() })
+	all := func() {
+		chromedp.Cancel(ctx)
+		end()
+		stop()
+		// Its helpers may write for a moment after it has ended.
+		for end := time.Now().Add(10 * time.Second); os.RemoveAll(profile) != nil && time.Now().Before(end); {
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
 	if err := chromedp.Run(ctx); err != nil {
+		all()
 		t.Fatal(err)
 	}
-	return ctx
+	return ctx, all
 }
 
 // tab is a page that is driven. What it says on its console, and what it asks

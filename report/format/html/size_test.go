@@ -148,8 +148,9 @@ var actions = []struct{ name, script string }{
 // CG_VIEWERS, a folder with the npm package speedscope, it opens the same paths there, too.
 func BenchmarkPage(b *testing.B) {
 	// speedscope draws by WebGL, here without a GPU.
-	browser := browserOf(b, chromedp.Flag("disable-gpu", false), chromedp.Flag("use-angle", "swiftshader"),
+	browser, end := newBrowser(b, chromedp.Flag("disable-gpu", false), chromedp.Flag("use-angle", "swiftshader"),
 		chromedp.Flag("enable-unsafe-swiftshader", true))
+	defer end()
 	for _, n := range []int{1_000, 10_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprintf("paths=%d", n), func(b *testing.B) {
 			r := withPaths(b, n)
