@@ -122,7 +122,7 @@ func eachOf(t *testing.T, applies func(machine) bool, test func(t *testing.T, j 
 				if mode != "pure" && b.library == "" {
 					compiler(t)
 				}
-				if j.slow && !slices.Contains(countingTests, strings.Split(t.Name(), "/")[0]) {
+				if j.counts && !slices.Contains(countingTests, strings.Split(t.Name(), "/")[0]) {
 					long.Skip(t, "counting is in few tests")
 				}
 				test(t, j)
@@ -134,7 +134,7 @@ func eachOf(t *testing.T, applies func(machine) bool, test func(t *testing.T, j 
 	}
 }
 
-// countingTests run also where Java counts with -short.
+// countingTests run also where Java counts with -short. The others have it in .ci/release tests.
 var countingTests = []string{"TestJavaCounts", "TestJavaCountsWhereNativesAreSlow", "TestJavaThreads",
 	"TestJavaStackOverflowPlace"}
 

@@ -195,6 +195,34 @@ func runClass(t testing.TB, k testJDK, dir string, c *fixture) (stdout, stderr, 
 	return o.String(), e.String(), cmd.ProcessState.String(), string(b)
 }
 
+// said is what can be seen of a fixture without checkpoints.
+type said struct{ stdout, stderr, status string }
+
+// plainSaid has what fixtures said, by JDK and class: with each granularity they are compared with the same.
+var plainSaid sync.Map
+
+// plainly compiles the cases of which it is not known yet what they say, and returns how that is found.
+func plainly(t *testing.T, k testJDK, cases []*fixture) func(t *testing.T, c *fixture) said {
+	key := func(c *fixture) string { return k.home + " " + c.class }
+	dir := t.TempDir()
+	unknown := slices.DeleteFunc(slices.Clone(cases), func(c *fixture) bool {
+		_, known := plainSaid.Load(key(c))
+		return known
+	})
+	if len(unknown) > 0 {
+		compileCases(t, k, dir, unknown, false)
+	}
+	return func(t *testing.T, c *fixture) said {
+		if known, is := plainSaid.Load(key(c)); is {
+			return known.(said)
+		}
+		var s said
+		s.stdout, s.stderr, s.status, _ = runClass(t, k, dir, c)
+		plainSaid.Store(key(c), s)
+		return s
+	}
+}
+
 // TestPrograms compiles every fixture as it is and rewritten, and compares
 // what the two print, with traces and status. What was entered was left, in
 // order, on each thread. Where CG_JAVAS is set that is done with every JDK that
@@ -246,21 +274,21 @@ func testPrograms(t *testing.T, g instrument.Granularity) {
 		}
 	}
 	for k, cases := range byJDK {
-		plain, rewritten := t.TempDir(), t.TempDir()
-		compileCases(t, k, plain, cases, false)
+		rewritten := t.TempDir()
+		plain := plainly(t, k, cases)
 		compileCases(t, k, rewritten, cases, true)
 		for _, c := range cases {
 			t.Run(fmt.Sprintf("%s/%d", c.class, k.version), func(t *testing.T) {
 				t.Parallel()
-				stdout, stderr, status, _ := runClass(t, k, plain, c)
+				want := plain(t, c)
 				gotOut, gotErr, gotStatus, balance := runClass(t, k, rewritten, c)
-				for _, part := range []struct{ name, got, want string }{{"stdout", gotOut, stdout},
-					{"stderr", gotErr, stderr}, {"status", gotStatus, status}} {
+				for _, part := range []struct{ name, got, want string }{{"stdout", gotOut, want.stdout},
+					{"stderr", gotErr, want.stderr}, {"status", gotStatus, want.status}} {
 					if part.got != part.want {
 						t.Errorf("%s:\n%s\nwant\n%s", part.name, part.got, part.want)
 					}
 				}
-				if stdout == "" {
+				if want.stdout == "" {
 					t.Error("prints nothing")
 				}
 				entered := 0
