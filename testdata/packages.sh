@@ -211,7 +211,7 @@ needed=$(objdump -p "$debian/root/musl/bin/cg" | awk '$1 == "NEEDED" { print $2 
 if ! cp "/lib/ld-musl-$machine.so.1" "$debian/lib/"; then
   fault "musl is not installed: apt-get install musl-tools"
 fi
-inside /root/musl/bin/cg version | grep -q "linux/$deb" || fault "cg for musl is not for $deb"
+inside /root/musl/bin/cg version | grep "linux/$deb" >/dev/null || fault "cg for musl is not for $deb"
 programs /root/musl/bin/cg pure-runtime
 if command -v musl-gcc >/dev/null; then
   cat >"$work/work.c" <<'P'
@@ -251,8 +251,8 @@ for other in amd64 arm64; do
   tar -xf "$work/libc-$other.tar" -C "$work/$other"
   tar -xzf "$(one "$out"/cg-*-linux-"$other".tar.gz)" -C "$work/$other"
   emulated() { "$emulator" -L "$work/$other" "$work/$other"/cg-*/bin/cg "$@"; }
-  emulated version | grep -q "linux/$other" || fault "cg for $other is not for it"
-  emulated analyze "$work/work.py" | grep -q fib || fault "cg for $other finds no functions"
+  emulated version | grep "linux/$other" >/dev/null || fault "cg for $other is not for it"
+  emulated analyze "$work/work.py" | grep fib >/dev/null || fault "cg for $other finds no functions"
   emulated info >/dev/null
   said "cg for $other runs under $emulator: version, analyze, info"
   if unshare --user --map-root-user --mount mount -t binfmt_misc none /proc/sys/fs/binfmt_misc 2>/dev/null; then
