@@ -699,8 +699,9 @@ func TestMemoryStaysBounded(t *testing.T) {
 		return r, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
 	}
 	_, short := peak("100000")
-	r, rss := peak("100000000")
-	if calls := function(r, "__main__.f").Calls; calls != 1e8 || r.Channel.Lost != 0 {
+	million := long.Rounds(t, 20, 100)
+	r, rss := peak(strconv.Itoa(million * 1_000_000))
+	if calls := function(r, "__main__.f").Calls; calls != uint64(million)*1_000_000 || r.Channel.Lost != 0 {
 		t.Errorf("%d calls, %d lost", calls, r.Channel.Lost)
 	}
 	if rss > short+16<<20 {

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/checkpoint"
+	"cg/long"
 )
 
 // goTrees is a channel and its trees, as FORMAT.md specifies them, that nobody reads
@@ -530,10 +531,11 @@ func TestGoSumsBusy(t *testing.T) {
 
 // TestGoSumsMemory: what a program has in memory more than without a channel.
 func TestGoSumsMemory(t *testing.T) {
+	rounds := long.Rounds(t, 400, 2000)
 	peak := func(f *goTrees) (kib int64) {
-		cmd := exec.Command(goBuild(t, goKinds[0]), "fibs", "2000")
+		cmd := exec.Command(goBuild(t, goKinds[0]), "fibs", strconv.Itoa(rounds))
 		if f != nil {
-			cmd = f.command(t, goKinds[0], "fibs", "2000")
+			cmd = f.command(t, goKinds[0], "fibs", strconv.Itoa(rounds))
 		}
 		out, err := cmd.CombinedOutput()
 		if _, after, ok := strings.Cut(string(out), "VmHWM:"); err == nil && ok {
@@ -546,7 +548,7 @@ func TestGoSumsMemory(t *testing.T) {
 	}
 	f := newGoTrees(t, 1<<20, 256)
 	without, with := peak(nil), peak(f)
-	if s := f.sums(t, ""); s.calls(2) != 2000*150049 || s.lost != 0 {
+	if s := f.sums(t, ""); s.calls(2) != uint64(rounds)*150049 || s.lost != 0 {
 		t.Errorf("%d calls, %d lost", s.calls(2), s.lost)
 	}
 	t.Logf("%d KiB without a channel, %d with", without, with)
