@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -625,7 +626,11 @@ func TestFaultsWhileMeasuring(t *testing.T) {
 func TestStartsWithImmediateBinding(t *testing.T) {
 	cg := filepath.Join(t.TempDir(), "cg")
 	need(t, "cc", "apt-get install gcc")
-	if out, err := exec.Command("go", "build", "-o", cg, "-ldflags", "-s -w -extldflags=-Wl,-z,now", ".").CombinedOutput(); err != nil {
+	build := []string{"build", "-o", cg, "-ldflags", "-s -w -extldflags=-Wl,-z,now"}
+	if info, is := debug.ReadBuildInfo(); is && slices.Contains(info.Settings, debug.BuildSetting{Key: "-trimpath", Value: "true"}) {
+		build = append(build, "-trimpath") // as these tests, with which it shares what is compiled
+	}
+	if out, err := exec.Command("go", append(build, ".")...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if out, err := exec.Command(cg, "--version").CombinedOutput(); err != nil {
