@@ -102,3 +102,35 @@ func TestGuesses(t *testing.T) {
 		}
 	}
 }
+
+// What a thread used before its time is read for the first time was guessed, or is the program's outside of its threads,
+// and is not given again with that reading.
+func TestFirstReading(t *testing.T) {
+	tree := paths.NewTree()
+	f := tree.Path(paths.Root, 1, 0)
+	w := New([]nemb.Domain{counter}, 2, tree)
+	w.Begin(sample(0, 0, account.Usage{}))
+	step := func(at int, read bool, ticks uint64) Window {
+		u := account.Usage{Program: time.Duration(at) * time.Millisecond}
+		if read {
+			u.Threads = []account.ThreadUsage{{Thread: id(1), CPU: u.Program}}
+		}
+		return w.Close(sample(int64(at)*ms, nemb.Energy(1000*at), u), false,
+			[]Thread{{ID: id(1), Parts: []paths.Part{{Node: f, Ticks: ticks}}}})
+	}
+	for at := 1; at <= 3; at++ {
+		step(at, false, ms)
+	}
+	step(4, false, 3*ms) // its words came early
+	step(5, false, 0)
+	out := step(6, true, ms/2)
+	if !near(out.Weight, ms) || !near(out.Threads[0].CPU, ms) {
+		t.Errorf("of 1 ms the program has %v, the thread %v", time.Duration(out.Weight), time.Duration(out.Threads[0].CPU))
+	}
+	if out = step(7, true, ms); !near(out.Threads[0].CPU, ms) {
+		t.Errorf("then the thread has %v of 1 ms", time.Duration(out.Threads[0].CPU))
+	}
+	if got := w.Times[f].CPU + w.Domains[0].Paths[paths.Root]*1e3; !near(got, 7*ms) {
+		t.Errorf("all have %v of 7 ms", time.Duration(got))
+	}
+}

@@ -1,6 +1,7 @@
 package windows
 
 import (
+	"math"
 	"slices"
 
 	"cg/checkpoint"
@@ -18,6 +19,7 @@ type threadTimes struct {
 	covered float64 // program time of the threads, ns
 	beyond  float64 // program time outside the threads, as an envelope, ns
 	owing   []debt  // of threads that have ended, oldest first
+	room    float64 // program time that nobody has been given by the end of the open window, ns; +Inf where not known
 	at      float64 // when the open window ends, ns
 }
 
@@ -106,6 +108,7 @@ func (x *threadTimes) close(tree *paths.Tree, s nemb.Sample, perTick, program fl
 		t.used -= early
 		if !t.known && t.booked == 0 { // but not what it used before its first checkpoint
 			early = 0
+			t.used = min(t.used, max(here, x.room-sum))
 		}
 		early = min(early, late)
 		if !t.known && !ok || t.ended {
@@ -408,6 +411,16 @@ func (x *threadTimes) rate(site checkpoint.SiteID) *rate {
 // hasShares reports whether the parts of a thread have shares.
 func (t *threadTime) hasShares() bool {
 	return slices.ContainsFunc(t.shares, func(share float64) bool { return share > 0 })
+}
+
+// roomOf is what is left of the program's time of the run for a thread that is read for the first time: until then
+// it was guessed what the thread used, or it is the program's outside of its threads. None of that is given twice,
+// but what the thread was there for in the open window: the account may be late.
+func (x *threadTimes) roomOf(program float64) float64 {
+	if program <= 0 {
+		return math.Inf(1)
+	}
+	return max(0, program-x.covered-x.beyond)
 }
 
 // outside is the program's processor time of the window that no thread used.

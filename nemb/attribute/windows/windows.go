@@ -231,8 +231,10 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 			out.Claimed = append(out.Claimed, w.claim(&threads[i], prev.At, out.PerTick)...)
 		}
 	}
+	program := nanos(s.Usage.Program - w.first.Usage.Program)
+	w.threads.room = max(0, w.threads.roomOf(program)-background)
 	inThreads := w.threads.close(w.tree, s, out.PerTick, max(0, used.program-background), threads)
-	used.outside = w.threads.outside(nanos(s.Usage.Program-w.first.Usage.Program), inThreads+background)
+	used.outside = w.threads.outside(program, inThreads+background)
 	paid := w.threads.pay(used.outside)
 	used.outside -= paid
 	out.Weight = inThreads + paid + used.outside + background
