@@ -151,7 +151,15 @@ type Domain struct {
 	IdleUj         uint64  `json:"idle_uj"`
 	CgUj           uint64  `json:"cg_uj"`
 	UnattributedUj uint64  `json:"unattributed_uj"`
+	// GPUMethod is how the energy of a GPU was divided, "" for other domains, and in records of an older cg.
+	GPUMethod string `json:"gpu_method,omitempty"`
 }
+
+// How the energy of a GPU was divided among ranks.
+const (
+	GPUByProcess    = "process" // by what its driver tells of processes
+	GPUUnattributed = "unattributed"
+)
 
 // Share is a rank's part of its node's domains, in their order.
 type Share struct {

@@ -33,13 +33,14 @@ type divider struct {
 	behind  []float64     // by slot: time that it may lack at the end of the last window, ns
 	powers  [][]slope     // by slot and domain, of the last window
 	skipped account.Usage // up to the first sample
+	gpus    map[int]*gpu  // by domain: those whose drivers are asked
 }
 
 // newDivider begins with what earlier measurers left and what the ranks have written so
 // far: what they used before that is in no share.
 func newDivider(domains []nemb.Domain, cpus int, before *state, slots []reading) *divider {
 	x := &divider{windows: windows.New(domains, cpus, paths.NewTree()), state: before, counted: slots,
-		base: append([]ledger{}, before.ledgers...), cpus: cpus}
+		base: append([]ledger{}, before.ledgers...), cpus: cpus, gpus: map[int]*gpu{}}
 	x.before.own, x.before.other = before.own, before.other
 	for len(x.base) < len(domains) {
 		x.base = append(x.base, ledger{})
@@ -109,6 +110,9 @@ func (x *divider) close(s nemb.Sample, slots []reading) {
 		l.total = base.total + uint64(w.Total)
 		l.other, l.idle = base.other+uint64(w.Other), base.idle+uint64(w.Idle)
 		l.own = base.own + uint64(w.Own)
+		if g := x.gpus[d]; g != nil {
+			l.other, l.idle = l.other+g.other, l.idle+g.idle
+		}
 		for i, part := range nemb.Split(w.Program-before[d], used) {
 			x.state.results[i].shares[d] += uint64(part)
 			l.ranks += uint64(part)

@@ -76,6 +76,9 @@ type measurer struct {
 	closed  checkpoint.Instant // the end of the last window
 	quiet   checkpoint.Instant // since when no rank runs, 0 while one does
 	held    []nemb.Sample      // since then: a part of the run if a rank comes
+	began   checkpoint.Instant // the first sample of the run that this measurer took
+	asked   checkpoint.Instant // when drivers of GPUs were
+	parent  func(pid int) (int, bool)
 	looked  checkpoint.Instant
 	written checkpoint.Instant
 }
@@ -84,7 +87,8 @@ type measurer struct {
 // among the ranks and writes the node's record. The process holds the lock of the
 // board's measurer.
 func Measure(c Config) error {
-	m := &measurer{Config: c, stride: 1, cpus: spread(), now: checkpoint.Monotime, clocks: clocks, pause: time.Sleep}
+	m := &measurer{Config: c, stride: 1, cpus: spread(), now: checkpoint.Monotime, clocks: clocks, pause: time.Sleep,
+		parent: account.Parent}
 	door, err := enter(c.Dir)
 	if err != nil {
 		return err
@@ -145,7 +149,10 @@ func (m *measurer) begin(ring string) error {
 	first := samples[0]
 	m.divider = newDivider(m.domains, processor.Online(), left, m.readings())
 	m.divider.begin(first)
-	m.latest, m.closed = first, first.Time
+	m.latest, m.closed, m.began = first, first.Time, first.Time
+	m.findGPUs()
+	m.ask()
+	m.count(first)
 	m.begun = slices.ContainsFunc(left.ledgers, func(l ledger) bool { return l.total > 0 })
 	m.open(before, first.Time)
 	if !m.begun { // the measurer before has waited, too
@@ -249,6 +256,7 @@ func (m *measurer) measure() error {
 		m.pause(min(max(m.Interval, 5*time.Millisecond), 20*time.Millisecond))
 		m.take(m.sampler.Poll())
 		m.clock.Step(m.clocks)
+		m.ask()
 		m.judge()
 	}
 	return m.end()
@@ -287,6 +295,7 @@ func (m *measurer) await(samples []nemb.Sample) []nemb.Sample {
 		}
 		if !s.Failed {
 			m.first(s)
+			m.count(s)
 		}
 	}
 	return nil
@@ -295,7 +304,7 @@ func (m *measurer) await(samples []nemb.Sample) []nemb.Sample {
 // first makes a sample the first one of the run.
 func (m *measurer) first(s nemb.Sample) {
 	m.divider.begin(s)
-	m.latest, m.closed = s, s.Time
+	m.latest, m.closed, m.began = s, s.Time, s.Time
 	state, n := m.divider.state, &m.record
 	state.mono, state.unix = int64(s.Time), m.unix(s.Time)
 	n.StartedUnixNs, n.StartedMonoNs, n.Measurers[len(n.Measurers)-1].StartedUnixNs = state.unix, state.mono, state.unix
@@ -320,6 +329,7 @@ func (m *measurer) close(used []reading) {
 	}
 	m.divider.close(m.latest, used)
 	m.closed = m.latest.Time
+	m.count(m.latest)
 	state := m.divider.state
 	state.mono, state.unix = int64(m.closed), m.unix(m.closed)
 	m.commit()
@@ -442,6 +452,7 @@ func (m *measurer) end() error {
 		m.latest = s
 		m.close(m.readings())
 	}
+	m.finishGPUs()
 	m.sample()
 	n := &m.record
 	n.EndedUnixNs = m.divider.state.unix

@@ -206,7 +206,7 @@ func (m *Member) Record() string { return m.about.Record }
 func (m *Member) CPUModel() string { return m.about.CPUModel }
 
 // Shares are the rank's energies so far by domain, in microjoules, with its processor
-// time.
+// time. Those of GPUs come later than the rank's end, and are in the node's record alone.
 func (m *Member) Shares() (uj map[string]uint64, cpu time.Duration, settled bool) {
 	r, ok := m.board.result(m.slot, len(m.about.Domains))
 	uj = map[string]uint64{}
@@ -214,7 +214,9 @@ func (m *Member) Shares() (uj map[string]uint64, cpu time.Duration, settled bool
 		return uj, 0, false
 	}
 	for d, domain := range m.about.Domains {
-		uj[domain.ID] = r.shares[d]
+		if domain.FollowsProcessors() {
+			uj[domain.ID] = r.shares[d]
+		}
 	}
 	return uj, time.Duration(r.cpu), r.state == stateSettled
 }
@@ -318,7 +320,7 @@ func (m *Member) last() bool {
 func (m *Member) Sensor() nemb.Sensor {
 	s := &sensor{m: m}
 	for d, domain := range m.about.Domains {
-		if domain.FollowsProcessors() { // the others are nobody's
+		if domain.FollowsProcessors() { // shares of GPUs come too late
 			s.of = append(s.of, d)
 		}
 	}

@@ -2,7 +2,9 @@ package node
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -54,7 +56,7 @@ func (m *measurer) put() error {
 			ID: domain.ID, Parent: domain.Parent, Kind: domain.Kind, Source: domain.Source,
 			Method: string(domain.Method), InTotal: domain.InTotal, Lo: domain.Lo, Hi: domain.Hi,
 			TotalUj: l.total, RanksUj: l.ranks, OtherUj: l.other,
-			IdleUj: l.idle, CgUj: l.own, UnattributedUj: l.unattributed,
+			IdleUj: l.idle, CgUj: l.own, UnattributedUj: l.unattributed, GPUMethod: m.gpuMethod(d),
 		})
 	}
 	names := map[uint64]string{stateRunning: ranks.Running, stateSettled: ranks.Settled, stateLost: ranks.Lost}
@@ -81,6 +83,9 @@ func (m *measurer) warn() {
 	n.Warnings = n.Warnings[:0]
 	say := func(slug, format string, args ...any) {
 		n.Warnings = append(n.Warnings, ranks.Warning{Slug: slug, Message: fmt.Sprintf(format, args...)})
+	}
+	for _, d := range slices.Sorted(maps.Keys(x.gpus)) {
+		m.warnOfGPU(x.gpus[d], say)
 	}
 	running := len(x.state.results)
 	if running > m.cpus {

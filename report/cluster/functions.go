@@ -106,12 +106,19 @@ func (m *merging) add(at int, r *rankReport) {
 		for _, l := range r.Ledger {
 			sum += l.EnergyJ
 		}
+		onGPUs := report.Joules(0)
+		if n := m.nodes[rank.Node]; n != nil {
+			onGPUs = report.Joules(n.shares[rank.Rank].onGPUs)
+		}
+		if sum += onGPUs; onGPUs > 0 {
+			m.lines[report.LineGPU] += onGPUs
+		}
 		if sum == *rank.EnergyJ {
 			for _, l := range r.Ledger {
 				m.lines[l.Name] += l.EnergyJ
 			}
 		} else {
-			m.lines[LineUndivided] += *rank.EnergyJ
+			m.lines[LineUndivided] += *rank.EnergyJ - onGPUs
 			m.warnOnce(report.Warning{Slug: Differs, Message: fmt.Sprintf("the report divides %d uJ, and the "+
 				"node's record has %d uJ for it", uint64(sum), uint64(*rank.EnergyJ))}, rank.Rank,
 				fmt.Sprintf("rank %d", rank.Rank))

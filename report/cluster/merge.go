@@ -62,6 +62,7 @@ type warned struct {
 // shareOf is a rank's part of a node's energy in the total.
 type shareOf struct {
 	micro  uint64
+	onGPUs uint64  // of it; a rank's report is without that
 	lo, hi float64 // its bounds, in microjoules
 	cpuNs  int64
 }

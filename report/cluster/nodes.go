@@ -53,6 +53,9 @@ func (m *merging) node(r ranks.Node) {
 		for _, s := range r.Ranks {
 			share, e := n.shares[s.Rank], float64(s.ShareUj[i])
 			share.micro += s.ShareUj[i]
+			if d.Kind == nemb.KindGPU {
+				share.onGPUs += s.ShareUj[i]
+			}
 			if share.lo, share.hi = share.lo+e*d.Lo, share.hi+e*d.Hi; len(s.LessUj) > i && len(s.MoreUj) > i {
 				share.lo -= min(e, float64(s.LessUj[i])) * d.Lo
 				share.hi += float64(s.MoreUj[i]) * d.Hi
@@ -320,7 +323,8 @@ func (m *merging) finishLedger() {
 	last := []string{LineNoReport, LineUndivided, report.LineOther, report.LineIdle, report.LineOwn,
 		report.LineUnattributed}
 	rank := func(name string) int {
-		return slices.Index(append([]string{report.LineFunctions, report.LineUninstrumented}, last...), name)
+		first := []string{report.LineFunctions, report.LineUninstrumented, report.LineGPU}
+		return slices.Index(append(first, last...), name)
 	}
 	for name, e := range m.lines {
 		if e == 0 && (name == LineNoReport || name == LineUndivided) {

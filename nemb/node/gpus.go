@@ -1,0 +1,244 @@
+package node
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"cg/checkpoint"
+	"cg/nemb"
+	"cg/nemb/attribute/gpus"
+	"cg/ranks"
+)
+
+// A GPU's energy does not follow the processors. The measurer asks its driver which processes use it, and a rank has
+// what the processes use that descend from it. The driver tells late, so a share grows for up to a second after the
+// rank's end: it is whole in the node's record, and in no report of a rank.
+
+// askEvery is how often drivers are asked: more often than they take samples, so that it is known whose a process is
+// before it is over.
+const askEvery = 250 * time.Millisecond
+
+// At the end the driver's last samples are waited for so long.
+const (
+	lastSamples = nemb.LongestUseSample + 200*time.Millisecond
+	lastPause   = 20 * time.Millisecond
+)
+
+// Whose a process is that is no rank's.
+const (
+	strangers = -1 - iota
+	nobodys   // it was over too soon, or its number is of another PID namespace
+)
+
+// gpu is a GPU whose driver tells which processes use it.
+type gpu struct {
+	domain int
+	sensor nemb.Occupied
+	stream gpus.Stream
+	owners map[int]int // slots by number of the process, or strangers
+	tenure map[int]*tenant
+	idle   uint64 // what this measurer has divided, uJ
+	other  uint64
+	reason gpus.Reason // why energy is nobody's
+}
+
+// tenant bounds a rank's energy of a GPU, in microjoules: from lo to hi, and the root of squares to either side.
+type tenant struct {
+	energy, lo, hi, squares float64
+	less, more              uint64 // what an earlier measurer left
+}
+
+// mostOwners bounds the memory for processes that are over.
+const mostOwners = 1 << 14
+
+// findGPUs finds the GPUs among the node's sensors.
+func (m *measurer) findGPUs() {
+	domain := 0
+	for _, sensor := range m.Sensors {
+		if of, is := sensor.(nemb.Occupied); is {
+			m.divider.gpus[domain] = &gpu{domain: domain, sensor: of, owners: map[int]int{}, tenure: map[int]*tenant{},
+				stream: gpus.Stream{Period: m.domains[domain].Period}}
+		}
+		domain += len(sensor.Domains())
+	}
+}
+
+// ask asks the drivers of GPUs, each askEvery.
+func (m *measurer) ask() {
+	now := m.now()
+	if len(m.divider.gpus) == 0 || m.asked != 0 && time.Duration(now-m.asked) < askEvery {
+		return
+	}
+	m.asked = now
+	for _, g := range m.divider.gpus {
+		m.askOne(g)
+	}
+}
+
+func (m *measurer) askOne(g *gpu) {
+	o := g.sensor.Occupants()
+	if len(g.owners) > mostOwners {
+		clear(g.owners)
+	}
+	for _, u := range o.Uses {
+		m.own(g, u.PID)
+	}
+	for _, c := range o.Contexts {
+		if slot := m.own(g, c.PID); slot >= 0 {
+			m.divider.tenant(g, slot)
+		}
+	}
+	g.stream.Answer(o)
+}
+
+// mostAncestors is more than a process has.
+const mostAncestors = 1 << 10
+
+// own finds whose a process is, while it is there. What was found is kept.
+func (m *measurer) own(g *gpu, pid int) int {
+	slots := map[int]int{}
+	for s := range m.board.slots() {
+		slots[int(m.board.slot(s, slotPID))] = s
+	}
+	for at, depth := pid, 0; at > 0 && depth < mostAncestors; depth++ {
+		if slot, is := slots[at]; is {
+			g.owners[pid] = slot
+			return slot
+		}
+		parent, there := m.parent(at)
+		if !there {
+			if at == pid { // it is over
+				return g.owner(pid)
+			}
+			break
+		}
+		at = parent
+	}
+	if before, known := g.owners[pid]; known && before >= 0 { // it lost its parents since
+		return before
+	}
+	if pid > 0 {
+		g.owners[pid] = strangers
+	}
+	return g.owner(pid)
+}
+
+// owner is whose a process is, as far as that was found.
+func (g *gpu) owner(pid int) int {
+	if slot, known := g.owners[pid]; known {
+		return slot
+	}
+	return nobodys
+}
+
+// count takes what the counters of GPUs show.
+func (m *measurer) count(s nemb.Sample) {
+	for d, g := range m.divider.gpus {
+		g.stream.Counter(s.Time, s.Energy[d])
+		m.divider.occupy(g, g.stream.Settle(false), m.began)
+	}
+}
+
+// finishGPUs divides all that GPUs used up to the end of the run, once their drivers have told who used them.
+func (m *measurer) finishGPUs() {
+	deadline := m.now() + checkpoint.Instant(lastSamples)
+	for _, g := range m.divider.gpus {
+		awaits := func() bool {
+			seen, used := g.stream.SeenUntil()
+			refused, _ := g.stream.Refused()
+			return used && refused == gpus.Resolved && seen < m.closed
+		}
+		for awaits() && m.now() < deadline {
+			m.pause(lastPause)
+			m.askOne(g)
+		}
+		m.divider.occupy(g, g.stream.Settle(true), m.began)
+	}
+}
+
+func (x *divider) tenant(g *gpu, slot int) *tenant {
+	t := g.tenure[slot]
+	if t == nil && slot < len(x.state.results) {
+		r := x.state.results[slot]
+		t = &tenant{less: r.less[g.domain], more: r.more[g.domain]}
+		g.tenure[slot] = t
+	}
+	return t
+}
+
+// occupy divides pieces of a GPU's energy. One that began before the run did tells of the idle power at most.
+func (x *divider) occupy(g *gpu, pieces []gpus.Piece, began checkpoint.Instant) {
+	l := &x.state.ledgers[g.domain]
+	for i := range pieces {
+		p := &pieces[i]
+		if p.From < began {
+			continue
+		}
+		unknown := p.Unattributed
+		if unknown > 0 {
+			g.reason = p.Reason
+		}
+		g.idle, l.idle = g.idle+uint64(p.Idle), l.idle+uint64(p.Idle)
+		for _, u := range p.Uses {
+			slot := g.owner(u.PID)
+			t := (*tenant)(nil)
+			if slot >= 0 {
+				t = x.tenant(g, slot)
+			}
+			switch {
+			case t != nil:
+				x.state.results[slot].shares[g.domain] += uint64(u.Energy)
+				l.ranks += uint64(u.Energy)
+				t.energy, t.lo, t.hi = t.energy+float64(u.Energy), t.lo+u.Lo, t.hi+u.Hi
+				t.squares += u.Off * u.Off
+			case slot == strangers:
+				g.other, l.other = g.other+uint64(u.Energy), l.other+uint64(u.Energy)
+			default:
+				if unknown += u.Energy; u.Energy > 0 {
+					g.reason = gpus.Vanished
+					if u.PID == 0 {
+						g.reason = gpus.Namespace
+					}
+				}
+			}
+		}
+		for _, t := range g.tenure {
+			t.hi += float64(unknown)
+		}
+	}
+	l.unattributed = l.total - l.ranks - l.other - l.idle - l.own
+	for slot, t := range g.tenure {
+		r, off := &x.state.results[slot], math.Sqrt(t.squares)
+		r.less[g.domain] = t.less + uint64(math.Ceil(min(t.energy, max(0, t.energy-t.lo+off))))
+		r.more[g.domain] = t.more + uint64(math.Ceil(max(0, t.hi-t.energy+off)))
+	}
+}
+
+// warnOfGPU says why energy of a GPU is nobody's.
+func (m *measurer) warnOfGPU(g *gpu, say func(slug, format string, args ...any)) {
+	l, reason := m.divider.state.ledgers[g.domain], g.reason
+	if refused, _ := g.stream.Refused(); refused != gpus.Resolved {
+		reason = refused
+	}
+	if reason == gpus.Resolved || float64(l.unattributed) <= 0.01*float64(l.total) {
+		return
+	}
+	say("gpu-unattributed", "node %s: nothing tells whose %s of %s is: %s", m.Node,
+		fmt.Sprintf("%.3g J", nemb.Energy(l.unattributed).Joules()), m.domains[g.domain].ID, reason.Why())
+}
+
+// gpuMethod is how a GPU's energy was divided, "" for other domains.
+func (m *measurer) gpuMethod(d int) string {
+	g := m.divider.gpus[d]
+	switch {
+	case m.domains[d].FollowsProcessors():
+		return ""
+	case g == nil:
+		return ranks.GPUUnattributed
+	}
+	if refused, _ := g.stream.Refused(); refused != gpus.Resolved {
+		return ranks.GPUUnattributed
+	}
+	return ranks.GPUByProcess
+}

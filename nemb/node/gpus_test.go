@@ -1,0 +1,97 @@
+package node
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"cg/checkpoint"
+	"cg/nemb"
+)
+
+// shared is a GPU of a watt whose driver's samples come 800 ms late: processes use parts of each 200 ms.
+type shared struct {
+	e     *even
+	uses  []nemb.Use
+	until checkpoint.Instant
+	asked int
+}
+
+func (*shared) Domains() []nemb.Domain   { return nil }
+func (*shared) Read([]nemb.Energy) error { return nil }
+func (*shared) Close() error             { return nil }
+
+func (s *shared) Occupants() nemb.Occupancy {
+	s.asked++
+	o := nemb.Occupancy{At: s.e.at, From: s.until, KnowsUses: true, KnowsContexts: true}
+	s.until = max(s.until, (s.e.at-800*tick)/(200*tick)*200*tick)
+	if o.To = s.until; o.To > o.From {
+		o.Uses = s.uses
+	}
+	return o
+}
+
+// The ranks of a node share a GPU by what its driver tells of their processes, however late. A process of nobody's rank
+// is another one's, one whose number is not known nobody's, and the ledger is what the counter showed.
+func TestRanksShareAGPU(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		more  []nemb.Use
+		wants map[string]float64 // parts of the GPU's energy
+	}{
+		{"two ranks", nil, map[string]float64{"0": 2. / 3, "1": 1. / 3}},
+		{"and a stranger", []nemb.Use{{PID: 4711, Part: 0.1, Lo: 0.09, Hi: 0.11}}, map[string]float64{"0": .6, "1": .3, "other": .1}},
+		{"and nobody", []nemb.Use{{PID: 0, Part: 0.1, Lo: 0.09, Hi: 0.11}}, map[string]float64{"0": .6, "1": .3, "unattributed": .1}},
+		{"and one that is over", []nemb.Use{{PID: 815, Part: 0.1, Lo: 0.09, Hi: 0.11}}, map[string]float64{"0": .6, "1": .3, "unattributed": .1}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			e := evenNode(t, "")
+			m := e.m
+			m.domains[1].ID, m.domains[1].Kind, m.domains[1].Lo, m.domains[1].Hi = "gpu0", nemb.KindGPU, 1, 1
+			m.divider = newDivider(m.domains, 2, &state{}, nil)
+			m.divider.begin(e.sample(0))
+			parents := map[int]int{200: 100, 201: 101, 300: 200, 100: 1, 101: 1, 4711: 1, 1: 0}
+			m.parent = func(pid int) (int, bool) { p, is := parents[pid]; return p, is }
+			driver := &shared{e: e, uses: append([]nemb.Use{{PID: 300, Part: 0.6, Lo: 0.59, Hi: 0.61}, {PID: 201, Part: 0.3, Lo: 0.29, Hi: 0.31}}, test.more...)}
+			m.divider.gpus[1] = &gpu{domain: 1, sensor: driver, owners: map[int]int{}, tenure: map[int]*tenant{}}
+			m.count(e.sample(0))
+			e.rank(t, 0, 2, 0, 4*aSecond)
+			e.rank(t, 1, 2, 0, 4*aSecond+tick)
+			if err := m.measure(); err != nil {
+				t.Fatal(err)
+			}
+			node, err := m.Run.Node(m.record.Record)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := node.Domains[1]
+			got := map[string]float64{"other": float64(d.OtherUj), "unattributed": float64(d.UnattributedUj),
+				"0": float64(node.Ranks[0].ShareUj[1]), "1": float64(node.Ranks[1].ShareUj[1]), "idle": float64(d.IdleUj)}
+			for who, e := range got {
+				if want := test.wants[who] * float64(d.TotalUj); math.Abs(e-want) > 0.01*float64(d.TotalUj) {
+					t.Errorf("%s: %v uJ of %v, want %v", who, e, d.TotalUj, want)
+				}
+			}
+			if d.TotalUj != d.RanksUj+d.OtherUj+d.IdleUj+d.CgUj+d.UnattributedUj || math.Abs(float64(d.TotalUj)-4e6) > 5e4 {
+				t.Errorf("%+v", d)
+			}
+			if faults := node.Unsound(); faults != nil {
+				t.Error(faults)
+			}
+			warned := len(node.Warnings) > 0 && strings.Contains(node.Warnings[0].Message, "gpu0")
+			if unknown := test.wants["unattributed"] > 0; warned != unknown || d.GPUMethod != "process" {
+				t.Errorf("%q, method %q", node.Warnings, d.GPUMethod)
+			}
+			for i, r := range node.Ranks {
+				// As the GPU is never idle, its idle power may be up to the least that was seen.
+				if r.LessUj[1] == 0 || r.MoreUj[1] == 0 || r.LessUj[1] > r.ShareUj[1] || float64(r.MoreUj[1]) > 0.1*float64(r.ShareUj[1])+1.1*got["unattributed"] {
+					t.Errorf("rank %d: %d uJ, %d less to %d more", i, r.ShareUj[1], r.LessUj[1], r.MoreUj[1])
+				}
+			}
+			if most := int(6 * time.Second / askEvery * 12); driver.asked < 16 || driver.asked > most {
+				t.Errorf("the driver was asked %d times", driver.asked)
+			}
+		})
+	}
+}
