@@ -33,6 +33,8 @@ type Config struct {
 	Budget float64
 	// Prepared has the events of a process that was started for it; nil for one that runs already.
 	Prepared *Prepared
+	// UserOnly leaves out samples in the kernel, as it must be where these are not permitted.
+	UserOnly bool
 }
 
 // The least and the largest interval.
@@ -52,7 +54,9 @@ type Look struct {
 	// another thread, or for a processor.
 	Waiting bool
 
-	open bool // Waiting is not known yet
+	open   bool // Waiting is not known yet
+	placed bool // what Path is below is known, where that is found out later; see kernel
+	inside bool // Path is the kernel's
 	// leaf is where the bytecode of its innermost function lies, if what that called is to be found; see below.
 	leaf python.Span
 	when checkpoint.Instant // At
@@ -134,7 +138,7 @@ func (s *Sampler) Settled() checkpoint.Tick {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.looks {
-		if l.open || l.leaf.To != 0 {
+		if l.open || l.leaf.To != 0 || l.inside && !l.placed {
 			return l.At
 		}
 	}
@@ -269,7 +273,7 @@ func (s *Sampler) settleAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.looks {
-		l.open = false
+		l.open, l.placed = false, true
 	}
 	s.below.settle(s.looks, math.MaxInt64)
 	s.until = ^checkpoint.Tick(0)

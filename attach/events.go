@@ -56,6 +56,7 @@ func (s *Sampler) openMachine() {
 	if m.err = err; err != nil {
 		return
 	}
+	events.UserOnly = s.config.UserOnly
 	m.reader = native.Open(events, s.sites.number)
 	// A thread that starts another one before it has all its events passes on those that it has.
 	// It stands in the next listing, and gets its own.

@@ -36,7 +36,8 @@ type machine struct {
 type lastRun struct {
 	at      checkpoint.Instant
 	path    []checkpoint.SiteID
-	waiting bool // it was told that it does not run any more
+	waiting bool    // it was told that it does not run any more
+	kernel  *kernel // nil where the kernel's own time has samples, or that was not asked so far
 }
 
 // begin makes the machine of a sampler, which has no reader so far.
@@ -85,22 +86,29 @@ func (s *Sampler) lookMachine(now checkpoint.Instant, at checkpoint.Tick) {
 		switch {
 		case l.Ended:
 			round = append(round, &Look{Thread: l.Thread, At: tick(l.At)})
-			delete(m.ran, l.Thread)
+			m.forget(l.Thread)
 			continue
 		case before == nil:
 			before = &lastRun{}
 			m.ran[l.Thread] = before
 			m.seen[int(l.Thread.PID)] = true
+		case before.kernel.resume(now, before.path, l.Path): // it ran in the kernel until now
 		case l.At-before.at > pause: // it ran for an interval of that
 			resumed := l.At - checkpoint.Instant(s.interval)
 			round = append(round, &Look{Thread: l.Thread, At: tick(resumed), Path: before.path, Waiting: true})
 		}
-		*before = lastRun{at: l.At, path: l.Path}
+		*before = lastRun{at: l.At, path: l.Path, kernel: before.kernel}
 		round = append(round, &Look{Thread: l.Thread, At: tick(l.At), Path: l.Path})
 	}
 	for thread, l := range m.ran {
 		if p := pythons[thread.PID]; p != nil && p.threads[thread.TID] != nil {
-			delete(m.ran, thread)
+			m.forget(thread)
+			continue
+		}
+		if m.reader.UserOnly() && now-l.at > pause {
+			if look := s.askKernel(thread, l, now, at); look != nil {
+				round = append(round, look)
+			}
 			continue
 		}
 		if !l.waiting && now-l.at > pause {
@@ -110,6 +118,14 @@ func (s *Sampler) lookMachine(now checkpoint.Instant, at checkpoint.Tick) {
 	}
 	slices.SortStableFunc(round, func(a, b *Look) int { return cmp.Compare(a.At, b.At) })
 	s.looks = append(s.looks, round...)
+}
+
+// forget ends what is known of a thread.
+func (m *machine) forget(thread checkpoint.Thread) {
+	if l := m.ran[thread]; l != nil {
+		l.kernel.close()
+	}
+	delete(m.ran, thread)
 }
 
 // meet notes the start and the end of a thread, and tells whether a look is one to add.
@@ -181,6 +197,9 @@ func (m *machine) cpu() time.Duration {
 }
 
 func (m *machine) close() {
+	for _, l := range m.ran {
+		l.kernel.release()
+	}
 	if m.reader != nil {
 		m.reader.Close()
 	}

@@ -120,7 +120,7 @@ func (r *Run) warnOfStackSampling(told *StackSampling, s *attach.Stats) {
 			}
 			if p.Reader != "" {
 				why = "it used less processor time than a sample is for"
-				if strings.HasSuffix(p.Reader, "(without the kernel's time)") {
+				if strings.HasSuffix(p.Reader, "(the kernel's time by its account)") {
 					why = "it used less processor time outside the kernel than a sample is for"
 				}
 			}

@@ -174,10 +174,13 @@ func (r *Reader) fetched(until checkpoint.Instant) (records []perf.Record) {
 	return records
 }
 
+// UserOnly tells that the time that threads spend in the kernel has no samples.
+func (r *Reader) UserOnly() bool { return r.perf != nil && r.perf.UserOnly }
+
 // Name says what is read.
 func (r *Reader) Name() string {
-	if r.perf.UserOnly {
-		return "machine code (without the kernel's time)"
+	if r.UserOnly() {
+		return "machine code (the kernel's time by its account)"
 	}
 	return "machine code"
 }
