@@ -126,14 +126,9 @@ func run(t *testing.T, conf, cupti string, args ...string) *Log {
 	if err := simulate.CUDA(dir, conf); err != nil {
 		t.Fatal(err)
 	}
-	binary := filepath.Join(dir, "program")
-	cc := exec.Command("cc", "-x", "c", "-include", "signal.h", "-include", "sys/wait.h", "-include", "errno.h", "-include", "dirent.h",
-		"-include", "sys/syscall.h", "-rdynamic", "-", "-o", binary, "-L", dir, "-l:libcuda.so.1")
-	cc.Stdin = strings.NewReader(program)
-	if out, err := cc.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	library, _, err := runtimes.Library(context.Background(), "kernels.c", runtimes.Cache{}, dir)
+	binary := build(t, dir, program, "-include", "signal.h", "-include", "sys/wait.h", "-include", "errno.h", "-include", "dirent.h",
+		"-include", "sys/syscall.h", "-rdynamic", "-l:libcuda.so.1")
+	library, _, err := runtimes.Library(context.Background(), "kernels.c", cache, dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -168,12 +168,8 @@ func newLaunching(t testing.TB) launching {
 	if err := simulate.Driver(dir, ""); err != nil {
 		t.Fatal(err)
 	}
-	cc := exec.Command("cc", "-w", "-std=gnu17", "-x", "c", "-", "-o", filepath.Join(dir, "program"), "-pthread", "-L", dir, "-l:libcuda.so.1", "-ldl")
-	cc.Stdin = strings.NewReader(launcher)
-	if out, err := cc.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	library, _, err := runtimes.Library(context.Background(), "launches.c", runtimes.Cache{}, dir)
+	build(t, dir, launcher, "-w", "-std=gnu17", "-pthread", "-l:libcuda.so.1")
+	library, _, err := runtimes.Library(context.Background(), "launches.c", cache, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -435,11 +431,7 @@ int main(void) {
 // What does not use CUDA tells nothing, and works: dlsym gives what it gives without.
 func TestPreloadedProgram(t *testing.T) {
 	of := newLaunching(t)
-	cc := exec.Command("cc", "-w", "-rdynamic", "-x", "c", "-", "-o", filepath.Join(of.dir, "program"), "-ldl")
-	cc.Stdin = strings.NewReader(asker)
-	if out, err := cc.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	build(t, of.dir, asker, "-w", "-rdynamic")
 	_, alone := of.run(t, "", []string{"PRELOAD=no"})
 	if _, with := of.run(t, "", nil); with != alone || strings.Count(alone, "\n") < 20 {
 		t.Errorf("with the library:\n%s\nwithout:\n%s", with, alone)

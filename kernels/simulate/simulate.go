@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"cg/runtimes"
 )
@@ -55,8 +56,16 @@ func Driver(dir, conf string) error {
 	return os.WriteFile(filepath.Join(dir, "cuda.conf"), []byte(conf), 0o644)
 }
 
+// made are the libraries of this process by what they are made of: a compiler takes longer than a test.
+var made sync.Map
+
 // library compiles a text.
 func library(text, path, define string) error {
+	key := [2]string{text, define}
+	if library, is := made.Load(key); is {
+		os.Remove(path) // a program may have it mapped
+		return os.WriteFile(path, library.([]byte), 0o755)
+	}
 	args := []string{"-shared", "-fPIC", "-O1", "-pthread", "-Wl,-Bsymbolic", define, "-x", "c", "-", "-o", path,
 		"-ldl"}
 	cmd := exec.Command("cc", args...)
@@ -64,5 +73,9 @@ func library(text, path, define string) error {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("simulate: cc %s: %w\n%s", strings.Join(args, " "), err, out)
 	}
-	return nil
+	library, err := os.ReadFile(path)
+	if err == nil {
+		made.Store(key, library)
+	}
+	return err
 }

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 )
 
 //go:embed nvml/nvml.c
@@ -28,9 +29,20 @@ func AMDSMI(dir, conf string, define ...string) (path string, err error) {
 	return library(filepath.Join(dir, "libamd_smi.so"), amdsmiSource, conf, define)
 }
 
+// made are the libraries of this process by what they are made of: a compiler takes longer than a test.
+var made sync.Map
+
 func library(path, source, conf string, define []string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", err
+	}
+	key := [2]string{source, strings.Join(define, " ")}
+	if library, is := made.Load(key); is {
+		os.Remove(path) // a program may have it mapped
+		if err := os.WriteFile(path, library.([]byte), 0o755); err != nil {
+			return "", err
+		}
+		return path, NVMLConf(path, conf)
 	}
 	args := []string{"-shared", "-fPIC", "-O1", "-x", "c", "-", "-o", path, "-ldl"}
 	for _, d := range define {
@@ -41,6 +53,11 @@ func library(path, source, conf string, define []string) (string, error) {
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("simulate: cc %s: %w\n%s", strings.Join(args, " "), err, text)
 	}
+	library, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	made.Store(key, library)
 	return path, NVMLConf(path, conf)
 }
 
