@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/experiment"
-	"cg/instrument"
 	"cg/launcher"
 	"cg/measure"
 	"cg/nemb/account"
@@ -42,9 +41,9 @@ func refuseOfOneRun(c *cli.Context) error {
 	if n := c.Int("warmup"); n < 0 || n > math.MaxInt-c.Int("repeat") {
 		return fail(statusUsage, "-w: %d is no number of runs: use 0 or more", n)
 	}
-	if g, err := instrument.ParseGranularity(c.String("granularity")); err == nil && g.HasPlaces() {
-		return fail(statusUsage, "-g %s and --%s do not go together: %ss have their figures of one run", g,
-			severalBy(c), g)
+	if words := c.StringSlice("lines"); len(words) == 1 && words[0] == "auto" {
+		return fail(statusUsage, "--lines auto and --%s do not go together: choose the functions by --lines with the "+
+			".json of a run with -g fine", severalBy(c))
 	}
 	for _, f := range ofOneRun {
 		if c.IsSet(f.flag) {

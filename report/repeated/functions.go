@@ -34,6 +34,8 @@ type Function struct {
 	CallsTime *report.CallsTime `json:"calls_time,omitempty"`
 	// Verdict is that of all runs that count and called it; not told where they differ.
 	Verdict report.Verdict `json:"verdict"`
+	// Places are the parts of its code, with -g line or -g block, in the order of their lines.
+	Places []Place `json:"places,omitempty"`
 }
 
 // Cost is what a function used in one run.
@@ -46,6 +48,7 @@ type Cost struct {
 	Verdict          report.Verdict `json:"verdict"`
 
 	CallsTime *report.CallsTime `json:"calls_time,omitempty"`
+	Places    []PlaceCost       `json:"places,omitempty"`
 }
 
 // spot is where a function is told apart from others.
@@ -79,7 +82,7 @@ func (c *Command) costs(r *report.Run) []Cost {
 		told := &c.Functions[i]
 		told.EnergyMethod, told.TextID = f.EnergyMethod, cmp.Or(texts[key], told.TextID)
 		cost := Cost{Function: i, Calls: f.Calls, SelfTimeS: f.SelfTimeS, CallsTime: f.CallsTime,
-			Verdict: cmp.Or(f.Verdict, report.NotTold)}
+			Verdict: cmp.Or(f.Verdict, report.NotTold), Places: told.placeCosts(f.Places, whole)}
 		if whole {
 			cost.SelfEnergyJ, cost.InclusiveEnergyJ = f.SelfEnergyJ, f.InclusiveEnergyJ
 		}
@@ -100,15 +103,9 @@ func (c *Command) costs(r *report.Run) []Cost {
 func (c *Cost) add(more Cost) {
 	c.Calls, c.SelfTimeS = c.Calls+more.Calls, c.SelfTimeS+more.SelfTimeS
 	c.CallsTime = c.CallsTime.Plus(more.CallsTime)
-	sum := func(a, b *report.Joules) *report.Joules {
-		if a == nil || b == nil {
-			return nil
-		}
-		e := *a + *b
-		return &e
-	}
-	c.SelfEnergyJ, c.InclusiveEnergyJ = sum(c.SelfEnergyJ, more.SelfEnergyJ), sum(c.InclusiveEnergyJ,
-		more.InclusiveEnergyJ)
+	c.addPlaces(more.Places)
+	c.SelfEnergyJ = sumOf(c.SelfEnergyJ, more.SelfEnergyJ)
+	c.InclusiveEnergyJ = sumOf(c.InclusiveEnergyJ, more.InclusiveEnergyJ)
 	if c.Verdict != more.Verdict {
 		c.Verdict = report.NotTold
 	}
@@ -147,6 +144,7 @@ func (c *Command) functions(used []int) {
 		f.SelfEnergyJ = over(func(c Cost) *float64 { return report.Value(c.SelfEnergyJ) })
 		f.InclusiveEnergyJ = over(func(c Cost) *float64 { return report.Value(c.InclusiveEnergyJ) })
 		f.SelfTimeS = over(func(c Cost) *float64 { return &c.SelfTimeS })
+		f.overPlaces(over)
 		if s := f.SelfEnergyJ; s != nil && c.ProgramEnergyJ != nil && c.ProgramEnergyJ.Mean > 0 {
 			share := 100 * s.Mean / c.ProgramEnergyJ.Mean
 			f.SharePercent = &share
@@ -258,7 +256,19 @@ func (c Command) checkFunctions() error {
 				return fmt.Errorf("measurements[%d].functions[%d].function: %d is none of the %d functions", i, k,
 					cost.Function, len(c.Functions))
 			}
+			if err := cost.placesKnown(c.Functions[cost.Function]); err != nil {
+				return fmt.Errorf("measurements[%d].functions[%d].%w", i, k, err)
+			}
 		}
 	}
 	return nil
+}
+
+// sumOf is unknown where one of the two is.
+func sumOf(a, b *report.Joules) *report.Joules {
+	if a == nil || b == nil {
+		return nil
+	}
+	e := *a + *b
+	return &e
 }

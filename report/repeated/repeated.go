@@ -286,6 +286,7 @@ func (c *Command) Summarize(includeWarmup bool) {
 			c.DomainsPowerW[id] = p.Mean
 		}
 	}
+	c.sortPlaces()
 	c.functions(used)
 	c.perUnit(used)
 	if exceeded := c.exceeds(c.ProgramEnergyJ); exceeded != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -155,6 +156,7 @@ func (p *printer) command(c repeated.Command) {
 	p.budget(c)
 	p.line("  %s  %s", pad("Source", 8), p.paint(dim, p.cut(c.Backend.Name, p.Width-12)))
 	p.repeatedFunctions(c, mark)
+	p.repeatedPlaces(c, mark)
 	p.line("")
 }
 
@@ -184,6 +186,45 @@ func (p *printer) repeatedFunctions(c repeated.Command, mark string) {
 		p.line("")
 		listVerdicts(p, c.Functions, func(f function) (string, report.Verdict) { return f.Name, f.Verdict })
 	}
+}
+
+// repeatedPlaces shows what the lines or blocks of functions come to, the dearest first.
+func (p *printer) repeatedPlaces(c repeated.Command, mark string) {
+	all := c.DearestPlaces()
+	if len(all) == 0 {
+		return
+	}
+	what := "line"
+	if slices.ContainsFunc(all, func(l repeated.PlaceIn) bool { return l.Kind == "block" }) {
+		what = "block"
+	}
+	where := func(l repeated.PlaceIn) string {
+		text := l.Text
+		if l.IsRest() {
+			text = "(rest of " + l.Function.Name + ")"
+		}
+		return fmt.Sprintf("%s:%d %s", filepath.Base(l.Function.File), l.Line, text)
+	}
+	mean := func(s *repeated.Statistic, show func(float64) string) string {
+		if s == nil {
+			return "?"
+		}
+		return show(s.Mean)
+	}
+	table(p, what, all, where, []column[repeated.PlaceIn]{
+		{"count", 60, func(l repeated.PlaceIn) string {
+			if l.IsRest() {
+				return ""
+			}
+			return mean(l.Count, func(v float64) string { return figures.Count(uint64(math.Round(v))) })
+		}},
+		{"self", 0, func(l repeated.PlaceIn) string {
+			return mean(l.SelfEnergyJ, func(v float64) string { return mark + figures.Joules(v) })
+		}},
+		{"interval", 72, func(l repeated.PlaceIn) string { return l.SelfEnergyJ.Interval(figures.Joules) }},
+		{"time", 0, func(l repeated.PlaceIn) string { return mean(l.SelfTimeS, figures.Seconds) }},
+	})
+	p.note(dim, what+"s", "in each run the energy of a function is divided among its "+what+"s by time")
 }
 
 // statistic shows a figure over the runs, with its spread and its interval.

@@ -1,0 +1,178 @@
+package repeated
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"cg/checkpoint"
+	"cg/report"
+)
+
+// Place is a line, a block or the rest of a function over runs (report.Place). In a run that did not come there it has
+// used nothing.
+type Place struct {
+	Kind    string `json:"kind"` // line, block or rest
+	Line    int    `json:"line"`
+	EndLine int    `json:"end_line"`
+	// Text is the line as the source has it, of the last run that quotes it.
+	Text        string     `json:"text,omitempty"`
+	Count       *Statistic `json:"count"`
+	SelfEnergyJ *Statistic `json:"self_energy_j"`
+	SelfTimeS   *Statistic `json:"self_time_s"`
+}
+
+// PlaceCost is what a place used in one run.
+type PlaceCost struct {
+	Place       int            `json:"place"` // index into the places of the function
+	Count       uint64         `json:"count"`
+	SelfEnergyJ *report.Joules `json:"self_energy_j"`
+	SelfTimeS   float64        `json:"self_time_s"`
+}
+
+// PlaceIn is a place with the function that it is in.
+type PlaceIn struct {
+	Place
+	Function *Function
+}
+
+// DearestPlaces lists the places of all functions that took time, the dearest first: by mean energy, else by time.
+func (c *Command) DearestPlaces() (all []PlaceIn) {
+	for i := range c.Functions {
+		for _, p := range c.Functions[i].Places {
+			if p.SelfTimeS != nil && p.SelfTimeS.Mean > 0 {
+				all = append(all, PlaceIn{p, &c.Functions[i]})
+			}
+		}
+	}
+	mean := func(s *Statistic) float64 {
+		if s == nil {
+			return 0
+		}
+		return s.Mean
+	}
+	slices.SortStableFunc(all, func(x, y PlaceIn) int {
+		return cmp.Or(cmp.Compare(mean(y.SelfEnergyJ), mean(x.SelfEnergyJ)),
+			cmp.Compare(mean(y.SelfTimeS), mean(x.SelfTimeS)))
+	})
+	return all
+}
+
+// IsRest reports whether a place is what is in no other place of its function.
+func (p Place) IsRest() bool { return p.Kind == string(checkpoint.RestPlace) }
+
+// placeCosts are those of a run of the function. Places of one kind and line are told apart by their order.
+func (f *Function) placeCosts(all []report.Place, whole bool) (costs []PlaceCost) {
+	used := map[int]bool{}
+	for _, p := range all {
+		i := 0
+		for i < len(f.Places) && (used[i] || f.Places[i].Kind != p.Kind || f.Places[i].Line != p.Line ||
+			f.Places[i].EndLine != p.EndLine) {
+			i++
+		}
+		if i == len(f.Places) {
+			f.Places = append(f.Places, Place{Kind: p.Kind, Line: p.Line, EndLine: p.EndLine})
+		}
+		used[i] = true
+		f.Places[i].Text = cmp.Or(p.Text, f.Places[i].Text)
+		cost := PlaceCost{Place: i, Count: p.Count, SelfTimeS: p.SelfTimeS}
+		if whole {
+			cost.SelfEnergyJ = p.SelfEnergyJ
+		}
+		costs = append(costs, cost)
+	}
+	return costs
+}
+
+// addPlaces adds those of another function of the same name and line in one run.
+func (c *Cost) addPlaces(more []PlaceCost) {
+	for _, p := range more {
+		i := slices.IndexFunc(c.Places, func(q PlaceCost) bool { return q.Place == p.Place })
+		if i < 0 {
+			c.Places = append(c.Places, p)
+			continue
+		}
+		q := &c.Places[i]
+		q.Count, q.SelfTimeS = q.Count+p.Count, q.SelfTimeS+p.SelfTimeS
+		q.SelfEnergyJ = sumOf(q.SelfEnergyJ, p.SelfEnergyJ)
+	}
+}
+
+// at is what a place used in a run of its function.
+func (c Cost) at(place int) PlaceCost {
+	for _, p := range c.Places {
+		if p.Place == place {
+			return p
+		}
+	}
+	none := PlaceCost{Place: place}
+	if c.SelfEnergyJ != nil {
+		none.SelfEnergyJ = new(report.Joules)
+	}
+	return none
+}
+
+// overPlaces sums up the places of a function.
+func (f *Function) overPlaces(over func(func(Cost) *float64) *Statistic) {
+	for i := range f.Places {
+		p := &f.Places[i]
+		p.Count = over(func(c Cost) *float64 { n := float64(c.at(i).Count); return &n })
+		p.SelfEnergyJ = over(func(c Cost) *float64 { return report.Value(c.at(i).SelfEnergyJ) })
+		p.SelfTimeS = over(func(c Cost) *float64 { s := c.at(i).SelfTimeS; return &s })
+	}
+}
+
+// sortPlaces puts the places of each function in the order of their lines, the rest last.
+func (c *Command) sortPlaces() {
+	before := func(x, y Place) int {
+		rest := func(p Place) int {
+			if p.IsRest() {
+				return 1
+			}
+			return 0
+		}
+		return cmp.Or(cmp.Compare(rest(x), rest(y)), cmp.Compare(x.Line, y.Line))
+	}
+	for i := range c.Functions {
+		f := &c.Functions[i]
+		if slices.IsSortedFunc(f.Places, before) {
+			continue
+		}
+		order := make([]int, len(f.Places))
+		for n := range order {
+			order[n] = n
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return before(f.Places[a], f.Places[b]) })
+		at, sorted := make([]int, len(order)), make([]Place, len(order))
+		for to, from := range order {
+			at[from], sorted[to] = to, f.Places[from]
+		}
+		f.Places = sorted
+		for k := range c.Measurements {
+			for n := range c.Measurements[k].Functions {
+				if cost := &c.Measurements[k].Functions[n]; cost.Function == i {
+					cost.movePlaces(at)
+				}
+			}
+		}
+	}
+}
+
+// movePlaces gives the places of a cost their new indices.
+func (c *Cost) movePlaces(at []int) {
+	c.Places = slices.Clone(c.Places)
+	for i := range c.Places {
+		c.Places[i].Place = at[c.Places[i].Place]
+	}
+	slices.SortFunc(c.Places, func(a, b PlaceCost) int { return cmp.Compare(a.Place, b.Place) })
+}
+
+// placesKnown is an error where a cost names a place that its function does not have.
+func (c Cost) placesKnown(f Function) error {
+	for i, p := range c.Places {
+		if p.Place < 0 || p.Place >= len(f.Places) {
+			return fmt.Errorf("places[%d].place: %d is none of the %d places of %s", i, p.Place, len(f.Places), f.Name)
+		}
+	}
+	return nil
+}

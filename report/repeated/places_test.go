@@ -1,0 +1,60 @@
+package repeated_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"cg/report"
+	"cg/report/repeated"
+)
+
+// TestPlacesOverRuns: a line has a mean and an interval over the runs, 0 for one that did not come there, and the lines
+// stand in the order of the source whichever run saw them first.
+func TestPlacesOverRuns(t *testing.T) {
+	place := func(line int, count uint64, energy float64) report.Place {
+		j := report.Joules(energy * 1e6)
+		return report.Place{Kind: "line", Line: line, EndLine: line, Count: count, SelfTimeS: energy, SelfEnergyJ: &j}
+	}
+	r := &repeated.Result{Commands: []repeated.Command{{Measurements: []repeated.Measurement{}}}}
+	for k, places := range [][]report.Place{
+		{place(7, 1, 1)}, {place(3, 4, 0.5), place(7, 1, 2)}, {place(3, 2, 0.25), place(7, 1, 3)},
+	} {
+		run := used(t, 4, 1)
+		run.Functions[0].Places = append(places, report.Place{Kind: "rest", Line: 1, EndLine: 9})
+		r.Add(0, k, false, run)
+	}
+	r.Commands[0].Summarize(false)
+	r.Compare()
+	var places []repeated.Place
+	for _, f := range r.All()[0].Functions {
+		if len(f.Places) > 0 {
+			places = f.Places
+		}
+	}
+	if len(places) != 3 || places[0].Line != 3 || places[1].Line != 7 || !places[2].IsRest() {
+		t.Fatalf("%+v", places)
+	}
+	if three := places[0]; three.Count.Mean != 2 || three.SelfEnergyJ.Mean != 0.25 || three.SelfTimeS.Mean != 0.25 {
+		t.Errorf("line 3: %+v", three)
+	}
+	seven := places[1].SelfEnergyJ
+	if seven.Mean != 2 || seven.CI95Lower == nil || *seven.CI95Lower >= 2 || *seven.CI95Upper <= 2 {
+		t.Errorf("line 7: %+v", seven)
+	}
+	b, err := r.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := repeated.Read(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := again.All()[0].DearestPlaces(); len(got) != 2 || got[0].Line != 7 || got[1].Line != 3 {
+		t.Errorf("the dearest: %+v", got)
+	}
+	bad := strings.Replace(string(b), `"place": 1`, `"place": 9`, 1)
+	if _, err := repeated.Read(strings.NewReader(bad)); err == nil || !strings.Contains(err.Error(), "none of the 3 places") {
+		t.Errorf("a place that is not there: %v", err)
+	}
+}
