@@ -66,9 +66,9 @@ func reportHardware(c *cli.Context) error {
 	if err := file.save(append(text, '\n')); err != nil {
 		return fail(statusFailure, "--report: %w", err)
 	}
-	var b bytes.Buffer
-	printHardware(&b, h)
-	os.Stderr.Write(b.Bytes())
+	var laid bytes.Buffer
+	printHardware(&laid, h)
+	shown.Fprintf(os.Stderr, "%s", shown.Safe(laid.String()))
 	notef("written to %s: read it before you send it", file.name)
 	if fault := h.Fault(); fault != nil {
 		return fail(statusFailure, "%s", strings.ReplaceAll(fault.Error(), "\n", "; "))

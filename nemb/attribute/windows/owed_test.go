@@ -134,3 +134,37 @@ func TestFirstReading(t *testing.T) {
 		t.Errorf("all have %v of 7 ms", time.Duration(got))
 	}
 }
+
+// A thread that is read for the first time has nothing of what another is known to have used, whichever is told first.
+func TestFirstReadingBesideOthers(t *testing.T) {
+	for _, order := range [][]uint32{{1, 2}, {2, 1}} {
+		tree := paths.NewTree()
+		f := tree.Path(paths.Root, 1, 0)
+		w := New([]nemb.Domain{counter}, 2, tree)
+		w.Begin(sample(0, 0, account.Usage{}))
+		step := func(at int, program time.Duration, cpu map[uint32]time.Duration, ticks map[uint32]uint64) Window {
+			u := account.Usage{Program: program}
+			var threads []Thread
+			for _, n := range order {
+				if used, ok := cpu[n]; ok {
+					u.Threads = append(u.Threads, account.ThreadUsage{Thread: id(n), CPU: used})
+				}
+				threads = append(threads, Thread{ID: id(n), Parts: []paths.Part{{Node: f, Ticks: ticks[n]}}})
+			}
+			return w.Close(sample(int64(at)*ms, nemb.Energy(1000*at), u), false, threads)
+		}
+		// Thread 1 is read from the first window on. What thread 2 used beside it was guessed by then, and the kernel
+		// tells of it in the last window, of which thread 1 has all.
+		const of = time.Millisecond
+		step(1, 2*of, map[uint32]time.Duration{1: of}, map[uint32]uint64{1: ms, 2: ms})
+		step(2, 4*of, map[uint32]time.Duration{1: 2 * of}, map[uint32]uint64{1: ms, 2: ms})
+		out := step(12, 14*of, map[uint32]time.Duration{1: 12 * of, 2: 2 * of}, map[uint32]uint64{1: 10 * ms})
+		sum := 0.0
+		for _, thread := range out.Threads {
+			sum += thread.CPU
+		}
+		if sum > 10.001*ms {
+			t.Errorf("threads in the order %v: they have %v of 10 ms", order, time.Duration(sum))
+		}
+	}
+}

@@ -82,6 +82,18 @@ func (w *Windows) Killed(s nemb.Sample) func(checkpoint.Thread) bool {
 	}
 }
 
+// sure is what the threads that were read before used since then, in nanoseconds.
+func (x *threadTimes) sure(read map[checkpoint.Thread]float64, threads []Thread) (sum float64) {
+	for _, thread := range threads {
+		if t := x.threads[thread.ID]; t != nil && t.known {
+			if now, ok := read[t.id]; ok {
+				sum += max(0, now-t.cpu)
+			}
+		}
+	}
+	return sum
+}
+
 // close finds what every thread used in the window that s ends, and what they used
 // together. Where the kernel does not say, a thread counts as running whenever it
 // is inside a site. program is what all of them used at most, 0 where that is not
@@ -90,6 +102,7 @@ func (x *threadTimes) close(tree *paths.Tree, s nemb.Sample, perTick, program fl
 	read := read(s)
 	x.now, x.at = x.now[:0], float64(s.Time)
 	guesses := guesses{of: make([]guess, len(threads))}
+	room := x.room - x.sure(read, threads)
 	for i, thread := range threads {
 		t := x.take(thread)
 		now, ok := read[t.id]
@@ -108,7 +121,8 @@ func (x *threadTimes) close(tree *paths.Tree, s nemb.Sample, perTick, program fl
 		t.used -= early
 		if !t.known && t.booked == 0 { // but not what it used before its first checkpoint
 			early = 0
-			t.used = min(t.used, max(here, x.room-sum))
+			t.used = min(t.used, max(here, room))
+			room = max(0, room-t.used)
 		}
 		early = min(early, late)
 		if !t.known && !ok || t.ended {
