@@ -3,6 +3,7 @@ package attach
 import (
 	"cmp"
 	"encoding/binary"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -72,15 +73,28 @@ type place struct {
 }
 
 // matches finds the function with checkpoints that a function of a look is; 0 for none. Where several have one
-// name and place, it is not known which.
+// name and place, it is not known which. The two may tell one file by different paths (./m.py, ../lib/m.py), and the
+// name of its module, too: then a function is known by its own name.
 type matches struct {
-	exact, named map[place]checkpoint.SiteID
-	of           []checkpoint.SiteID // of the functions of looks, by number less 1
-	own          []bool              // which of these are cg's
+	exact, short, named map[place]checkpoint.SiteID
+	of                  []checkpoint.SiteID // of the functions of looks, by number less 1
+	own                 []bool              // which of these are cg's
+}
+
+// placed is where a function is, with its whole name and with its own.
+func placed(s checkpoint.Site) (whole, short place) {
+	whole = place{s.Func, s.File, s.Line}
+	if s.File != "" {
+		whole.file = filepath.Clean(s.File)
+	}
+	short = whole
+	short.name = s.Func[strings.LastIndexByte(s.Func, '.')+1:]
+	return whole, short
 }
 
 func matched(met, told []checkpoint.Site, own []string) *matches {
-	m := &matches{exact: map[place]checkpoint.SiteID{}, named: map[place]checkpoint.SiteID{}}
+	m := &matches{exact: map[place]checkpoint.SiteID{}, short: map[place]checkpoint.SiteID{},
+		named: map[place]checkpoint.SiteID{}}
 	add := func(to map[place]checkpoint.SiteID, p place, id checkpoint.SiteID) {
 		if _, twice := to[p]; twice {
 			id = shared
@@ -89,12 +103,18 @@ func matched(met, told []checkpoint.Site, own []string) *matches {
 	}
 	for i, s := range told {
 		if id := checkpoint.SiteID(i + 1); s.ID == id && s.Kind != checkpoint.Task && !s.Kind.IsPlace() {
-			add(m.exact, place{s.Func, s.File, s.Line}, id)
+			whole, short := placed(s)
+			add(m.exact, whole, id)
+			add(m.short, short, id)
 			add(m.named, place{s.Func, s.Language, 0}, id)
 		}
 	}
 	for _, s := range met {
-		id := m.exact[place{s.Func, s.File, s.Line}]
+		whole, short := placed(s)
+		id := m.exact[whole]
+		if id == 0 {
+			id = m.short[short]
+		}
 		if s.Line == 0 {
 			id = m.named[place{s.Func, s.Language, 0}]
 		}

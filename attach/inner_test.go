@@ -70,6 +70,27 @@ func TestInner(t *testing.T) {
 	}
 }
 
+// A function is known by its place, however the path of its file is written.
+func TestInnerPathsOfFiles(t *testing.T) {
+	met := []checkpoint.Site{
+		{ID: 1, Language: "python", Func: "..lib.m.f", File: "/a/../lib/m.py", Line: 3},
+		{ID: 2, Language: "python", Func: "m.g", File: "/lib/m.py", Line: 5},
+		{ID: 3, Language: "python", Func: "..lib.m.<listcomp>", File: "/a/../lib/m.py", Line: 3},
+	}
+	told := []checkpoint.Site{
+		{ID: 1, Language: "python", Func: "m.f", File: "/lib/m.py", Line: 3},
+		{ID: 2, Language: "python", Func: "m.g", File: "/x/./../lib/m.py", Line: 5},
+	}
+	c := NewInner(func() []checkpoint.Site { return met }, func() []checkpoint.Site { return told }, nil)
+	c.Add(Look{Path: []checkpoint.SiteID{1, 3}})
+	c.Add(Look{Path: []checkpoint.SiteID{2}})
+	all, outside := c.All()
+	want := []Inside{{Site: 1, Looks: 1, Parts: []Part{{met[2], 1, 1}}}, {Site: 2, Looks: 1}}
+	if !reflect.DeepEqual(all, want) || outside != 0 {
+		t.Errorf("%+v, outside %d; want %+v", all, outside, want)
+	}
+}
+
 // However many paths there are, few are kept, and none is lost.
 func TestInnerPaths(t *testing.T) {
 	const f, n = 2, 3 * mostInnerPaths
