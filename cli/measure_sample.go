@@ -154,6 +154,10 @@ func innerLooks(c *cli.Context) (*measure.Looking, error) {
 	if !c.Bool("inner") {
 		return nil, nil
 	}
+	if c.Int("max-depth") > 0 {
+		return nil, fail(statusUsage, "--inner and --max-depth do not go together: a function below that depth has no "+
+			"energy that could be divided among what it called")
+	}
 	interval, err := lookInterval(c)
 	if err != nil {
 		return nil, err
