@@ -85,6 +85,10 @@ const (
 )
 
 func (r *Run) warnOfStackSampling(told *StackSampling, s *attach.Stats) {
+	use, missed := "is uninstrumented", "what is missing is uninstrumented, or counts as waiting"
+	if told == r.InnerSampling { // checkpoints tell of the functions
+		use, missed = "counts for the functions with checkpoints", "what is missing counts for the functions with checkpoints"
+	}
 	if s.Looks > 0 && told.ReachedMs > slowSampling*told.IntervalMs {
 		r.Warn("stack-sampling-slow", fmt.Sprintf("a thread's stack was read each %.3g ms and not each %.3g ms: the "+
 			"machine is busy, the stacks are deep, or --overhead allows no more; intervals are wider", told.ReachedMs,
@@ -95,14 +99,13 @@ func (r *Run) warnOfStackSampling(told *StackSampling, s *attach.Stats) {
 			"no figure: functions that are called very often may have too little", s.Torn, all))
 	}
 	if missing := missingSamples(s); missing != "" {
-		r.Warn("samples-lost", missing+": functions of machine code may have too little, and what is missing is "+
-			"uninstrumented, or counts as waiting")
+		r.Warn("samples-lost", missing+": functions of machine code may have too little, and "+missed)
 	}
 	r.warnOfUnnamed(s)
 	if all := s.Looks + s.Unplaced; float64(s.Unplaced) > tornSampling*float64(all) {
 		r.Warn("threads-unknown", fmt.Sprintf("%d of %d stacks were of threads that the kernel does not have under "+
-			"the number which the interpreter tells, and are in no figure: what these threads use is uninstrumented",
-			s.Unplaced, all))
+			"the number which the interpreter tells, and are in no figure: what these threads use %s", s.Unplaced, all,
+			use))
 	}
 	var names []string
 	for _, p := range told.Processes {
@@ -129,7 +132,7 @@ func (r *Run) warnOfStackSampling(told *StackSampling, s *attach.Stats) {
 			"is measured")
 	case len(names) > 0:
 		r.Warn("stacks-unread", "the stacks of "+strings.Join(names, ", ")+" were not read ("+
-			told.why()+"): what they use is uninstrumented")
+			told.why()+"): what they use "+use)
 	}
 }
 

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"cg/attach"
@@ -20,6 +22,28 @@ func TestMissingSamples(t *testing.T) {
 	} {
 		if got := missingSamples(&test.stats); got != test.want {
 			t.Errorf("%+v: %q, want %q", test.stats, got, test.want)
+		}
+	}
+}
+
+// What is in no sample is uninstrumented, or where functions have checkpoints theirs.
+func TestWhatSamplesLack(t *testing.T) {
+	s := &attach.Stats{Looks: 100, Unplaced: 50, Late: 3,
+		Processes: []attach.ProcessStats{{Name: "x", Why: errors.New("gone")}}}
+	for _, inner := range []bool{false, true} {
+		r, told := &Run{}, &StackSampling{Samples: 100, Processes: []SampledProcess{{Name: "x", Why: "gone"}}}
+		if inner {
+			r.InnerSampling = told
+		}
+		r.warnOfStackSampling(told, s)
+		if len(r.Warnings) != 3 {
+			t.Fatalf("inner %t: %+v", inner, r.Warnings)
+		}
+		for _, w := range r.Warnings {
+			if strings.Contains(w.Message, "uninstrumented") == inner ||
+				strings.HasSuffix(w.Message, "for the functions with checkpoints") != inner {
+				t.Errorf("inner %t: %s", inner, w.Message)
+			}
 		}
 	}
 }
