@@ -87,7 +87,8 @@ const (
 func (r *Run) warnOfStackSampling(told *StackSampling, s *attach.Stats) {
 	use, missed := "is uninstrumented", "what is missing is uninstrumented, or counts as waiting"
 	if told == r.InnerSampling { // checkpoints tell of the functions
-		use, missed = "counts for the functions with checkpoints", "what is missing counts for the functions with checkpoints"
+		use = "counts for the functions with checkpoints"
+		missed = "what is missing " + use
 	}
 	if s.Looks > 0 && told.ReachedMs > slowSampling*told.IntervalMs {
 		r.Warn("stack-sampling-slow", fmt.Sprintf("a thread's stack was read each %.3g ms and not each %.3g ms: the "+
