@@ -146,6 +146,13 @@ func Parent(pid int) (int, bool) {
 	return st.parent, ok
 }
 
+// Started is when a process started, in clock ticks since boot, by its /proc/PID/stat; 0 where that cannot be read.
+func Started(pid int) uint64 {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	ticks, _ := strconv.ParseUint(startOf(text), 10, 64)
+	return ticks
+}
+
 // Gone tells whether a process is over, be it a zombie.
 func Gone(pid int) bool {
 	if errors.Is(unix.Kill(pid, 0), unix.ESRCH) {

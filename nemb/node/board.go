@@ -59,6 +59,7 @@ const (
 	slotAt           // CLOCK_MONOTONIC when slotCPU was read
 	slotGrain        // by how much slotCPU may be behind what was used then, ns
 	slotBegun        // CLOCK_MONOTONIC just before its program started, 0 until then
+	slotStart        // when its cg started, in ticks since boot, 0 for not known
 )
 
 // States of a slot, and of its result.

@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"cg/checkpoint"
@@ -36,11 +37,18 @@ type gpu struct {
 	domain int
 	sensor nemb.Occupied
 	stream gpus.Stream
-	owners map[int]int // slots by number of the process, or strangers
+	owners map[int][]owned // by number of the process, in the order of time
 	tenure map[int]*tenant
 	idle   uint64 // what this measurer has divided, uJ
 	other  uint64
 	reason gpus.Reason // why energy is nobody's
+}
+
+// owned is whose a process was. A number has several processes one after another.
+type owned struct {
+	slot          int    // or strangers
+	start         uint64 // of the process, ticks since boot
+	since, lately checkpoint.Instant
 }
 
 // tenant bounds a rank's energy of a GPU, in microjoules: from lo to hi, and the root of squares to either side.
@@ -49,15 +57,16 @@ type tenant struct {
 	less, more              uint64 // what an earlier measurer left
 }
 
-// mostOwners bounds the memory for processes that are over.
-const mostOwners = 1 << 14
+// ownersLast is for how long a process is kept that the driver no longer tells of: longer than a stream waits for
+// samples.
+const ownersLast = 2 * gpus.Patience
 
 // findGPUs finds the GPUs among the node's sensors.
 func (m *measurer) findGPUs() {
 	domain := 0
 	for _, sensor := range m.Sensors {
 		if of, is := sensor.(nemb.Occupied); is {
-			m.divider.gpus[domain] = &gpu{domain: domain, sensor: of, owners: map[int]int{}, tenure: map[int]*tenant{},
+			m.divider.gpus[domain] = &gpu{domain: domain, sensor: of, owners: map[int][]owned{}, tenure: map[int]*tenant{},
 				stream: gpus.Stream{Period: m.domains[domain].Period}}
 		}
 		domain += len(sensor.Domains())
@@ -71,21 +80,29 @@ func (m *measurer) ask() {
 		return
 	}
 	m.asked = now
+	roots := m.roots()
 	for _, g := range m.divider.gpus {
-		m.askOne(g)
+		m.askOne(g, roots)
 	}
 }
 
-func (m *measurer) askOne(g *gpu) {
-	o := g.sensor.Occupants()
-	if len(g.owners) > mostOwners {
-		clear(g.owners)
+// roots are the slots of ranks by the number of their cg.
+func (m *measurer) roots() map[int]int {
+	slots := map[int]int{}
+	for s := range m.board.slots() {
+		slots[int(m.board.slot(s, slotPID))] = s
 	}
+	return slots
+}
+
+func (m *measurer) askOne(g *gpu, roots map[int]int) {
+	o := g.sensor.Occupants()
+	g.forget(m.now())
 	for _, u := range o.Uses {
-		m.own(g, u.PID)
+		m.own(g, u.PID, roots)
 	}
 	for _, c := range o.Contexts {
-		if slot := m.own(g, c.PID); slot >= 0 {
+		if slot := m.own(g, c.PID, roots); slot >= 0 {
 			m.divider.tenant(g, slot)
 		}
 	}
@@ -96,40 +113,71 @@ func (m *measurer) askOne(g *gpu) {
 const mostAncestors = 1 << 10
 
 // own finds whose a process is, while it is there. What was found is kept.
-func (m *measurer) own(g *gpu, pid int) int {
-	slots := map[int]int{}
-	for s := range m.board.slots() {
-		slots[int(m.board.slot(s, slotPID))] = s
+func (m *measurer) own(g *gpu, pid int, roots map[int]int) int {
+	now := m.now()
+	if pid <= 0 {
+		return nobodys
 	}
-	for at, depth := pid, 0; at > 0 && depth < mostAncestors; depth++ {
-		if slot, is := slots[at]; is {
-			g.owners[pid] = slot
-			return slot
+	start := m.started(pid)
+	slot, there := m.root(pid, roots)
+	all := g.owners[pid]
+	n := len(all)
+	if !there { // it is over
+		if n > 0 {
+			all[n-1].lately = now
 		}
-		parent, there := m.parent(at)
-		if !there {
-			if at == pid { // it is over
-				return g.owner(pid)
+		return g.owner(pid, now)
+	}
+	if n == 0 || all[n-1].start != start {
+		g.owners[pid] = append(all, owned{slot: slot, start: start, since: now, lately: now})
+		return slot
+	}
+	last := &all[n-1]
+	if last.lately = now; slot >= 0 { // else it may have lost its parents since
+		last.slot = slot
+	}
+	return last.slot
+}
+
+// root is the slot of the rank that a process descends from, or strangers; false where the process is over.
+func (m *measurer) root(pid int, roots map[int]int) (slot int, there bool) {
+	for at, depth := pid, 0; at > 0 && depth < mostAncestors; depth++ {
+		if slot, is := roots[at]; is {
+			if start := m.board.slot(slot, slotStart); start == 0 || start == m.started(at) {
+				return slot, true
 			}
-			break
+		}
+		parent, is := m.parent(at)
+		if !is {
+			return strangers, at != pid
 		}
 		at = parent
 	}
-	if before, known := g.owners[pid]; known && before >= 0 { // it lost its parents since
-		return before
-	}
-	if pid > 0 {
-		g.owners[pid] = strangers
-	}
-	return g.owner(pid)
+	return strangers, true
 }
 
-// owner is whose a process is, as far as that was found.
-func (g *gpu) owner(pid int) int {
-	if slot, known := g.owners[pid]; known {
-		return slot
+// owner is whose the process was that had a number before a moment, as far as that was found.
+func (g *gpu) owner(pid int, before checkpoint.Instant) int {
+	all := g.owners[pid]
+	if len(all) == 0 {
+		return nobodys
 	}
-	return nobodys
+	for i := len(all) - 1; i > 0; i-- {
+		if all[i].since < before {
+			return all[i].slot
+		}
+	}
+	return all[0].slot
+}
+
+// forget drops the processes of which no more samples can come.
+func (g *gpu) forget(now checkpoint.Instant) {
+	for pid, all := range g.owners {
+		all = slices.DeleteFunc(all, func(o owned) bool { return time.Duration(now-o.lately) > ownersLast })
+		if g.owners[pid] = all; len(all) == 0 {
+			delete(g.owners, pid)
+		}
+	}
 }
 
 // count takes what the counters of GPUs show.
@@ -151,7 +199,7 @@ func (m *measurer) finishGPUs() {
 		}
 		for awaits() && m.now() < deadline {
 			m.pause(lastPause)
-			m.askOne(g)
+			m.askOne(g, m.roots())
 		}
 		m.divider.occupy(g, g.stream.Settle(true), m.began)
 	}
@@ -181,7 +229,7 @@ func (x *divider) occupy(g *gpu, pieces []gpus.Piece, began checkpoint.Instant) 
 		}
 		g.idle, l.idle = g.idle+uint64(p.Idle), l.idle+uint64(p.Idle)
 		for _, u := range p.Uses {
-			slot := g.owner(u.PID)
+			slot := g.owner(u.PID, p.To)
 			t := (*tenant)(nil)
 			if slot >= 0 {
 				t = x.tenant(g, slot)

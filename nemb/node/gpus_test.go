@@ -8,6 +8,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/nemb/attribute/gpus"
 )
 
 // shared is a GPU of a watt whose driver's samples come 800 ms late: processes use parts of each 200 ms.
@@ -53,8 +54,9 @@ func TestRanksShareAGPU(t *testing.T) {
 			m.divider.begin(e.sample(0))
 			parents := map[int]int{200: 100, 201: 101, 300: 200, 100: 1, 101: 1, 4711: 1, 1: 0}
 			m.parent = func(pid int) (int, bool) { p, is := parents[pid]; return p, is }
+			m.started = func(pid int) uint64 { return uint64(pid) }
 			driver := &shared{e: e, uses: append([]nemb.Use{{PID: 300, Part: 0.6, Lo: 0.59, Hi: 0.61}, {PID: 201, Part: 0.3, Lo: 0.29, Hi: 0.31}}, test.more...)}
-			m.divider.gpus[1] = &gpu{domain: 1, sensor: driver, owners: map[int]int{}, tenure: map[int]*tenant{}}
+			m.divider.gpus[1] = &gpu{domain: 1, sensor: driver, owners: map[int][]owned{}, tenure: map[int]*tenant{}}
 			m.count(e.sample(0))
 			e.rank(t, 0, 2, 0, 4*aSecond)
 			e.rank(t, 1, 2, 0, 4*aSecond+tick)
@@ -93,5 +95,51 @@ func TestRanksShareAGPU(t *testing.T) {
 				t.Errorf("the driver was asked %d times", driver.asked)
 			}
 		})
+	}
+}
+
+// A number that another process has by now is not the rank's any more, but what the rank's process used before is; and
+// what is still needed is not forgotten.
+func TestReusedNumbers(t *testing.T) {
+	m := evenNode(t, "").m
+	now := checkpoint.Instant(aSecond)
+	m.now = func() checkpoint.Instant { return now }
+	slot, err := m.board.take(0, 100, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.board.store(slotWord(slot, slotStart), 7)
+	starts, parents := map[int]uint64{100: 7, 300: 8}, map[int]int{300: 100, 100: 1, 1: 0}
+	m.started = func(pid int) uint64 { return starts[pid] }
+	m.parent = func(pid int) (int, bool) { p, is := parents[pid]; return p, is }
+	g := &gpu{owners: map[int][]owned{}}
+	own := func(what string, pid, want int) {
+		t.Helper()
+		if got := m.own(g, pid, m.roots()); got != want {
+			t.Errorf("%s: %d, want %d", what, got, want)
+		}
+	}
+	own("a rank's", 300, slot)
+	parents[300] = 1
+	own("one that lost its parents", 300, slot)
+	now += aSecond
+	starts[300] = 99
+	own("another process", 300, strangers)
+	if got := g.owner(300, now-tick); got != slot {
+		t.Errorf("before: %d, want %d", got, slot)
+	}
+	if got := g.owner(300, now+tick); got != strangers {
+		t.Errorf("after: %d, want %d", got, strangers)
+	}
+	starts[100], starts[301], parents[301] = 55, 56, 100
+	own("a child of one that has the number of the rank's cg", 301, strangers)
+	for pid := 1000; pid < 1000+1<<15; pid++ {
+		g.owners[pid] = []owned{{slot: slot, lately: now}}
+	}
+	if g.forget(now + checkpoint.Instant(gpus.Patience)); len(g.owners) != 1<<15+2 {
+		t.Errorf("%d are left", len(g.owners))
+	}
+	if g.forget(now + checkpoint.Instant(ownersLast) + 1); len(g.owners) != 0 {
+		t.Errorf("%d are left", len(g.owners))
 	}
 }

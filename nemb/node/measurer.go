@@ -79,6 +79,7 @@ type measurer struct {
 	began   checkpoint.Instant // the first sample of the run that this measurer took
 	asked   checkpoint.Instant // when drivers of GPUs were
 	parent  func(pid int) (int, bool)
+	started func(pid int) uint64 // ticks since boot, 0 for not known
 	looked  checkpoint.Instant
 	written checkpoint.Instant
 }
@@ -88,7 +89,7 @@ type measurer struct {
 // board's measurer.
 func Measure(c Config) error {
 	m := &measurer{Config: c, stride: 1, cpus: spread(), now: checkpoint.Monotime, clocks: clocks, pause: time.Sleep,
-		parent: account.Parent}
+		parent: account.Parent, started: account.Started}
 	door, err := enter(c.Dir)
 	if err != nil {
 		return err

@@ -93,7 +93,9 @@ func joinBoard(j Joining, place string) (*Member, error) {
 		}
 		// Locked before it is taken: a slot whose lock is free is that of a dead rank.
 		if m.alive, err = held(m.board.lockOf(m.board.slots()), unix.LOCK_EX); err == nil {
-			m.slot, err = m.board.take(j.Rank, os.Getpid(), j.LocalSize)
+			if m.slot, err = m.board.take(j.Rank, os.Getpid(), j.LocalSize); err == nil {
+				m.board.store(slotWord(m.slot, slotStart), account.Started(os.Getpid()))
+			}
 		}
 		if err != nil {
 			m.board.close()

@@ -63,8 +63,8 @@ type Used struct {
 	Lo, Hi, Off float64
 }
 
-// patience is for how long samples of the driver are waited for.
-const patience = 5 * time.Second
+// Patience is for how long samples of the driver are waited for.
+const Patience = 5 * time.Second
 
 // Counter takes what the counter has counted since it was read first.
 func (s *Stream) Counter(at checkpoint.Instant, counted nemb.Energy) {
@@ -124,7 +124,7 @@ func (s *Stream) Answer(o nemb.Occupancy) {
 	if n := len(s.spans); n > 0 {
 		end = s.spans[n-1].to
 	}
-	if late := o.At - checkpoint.Instant(patience); end < late {
+	if late := o.At - checkpoint.Instant(Patience); end < late {
 		s.spans = append(s.spans, answered{from: end, to: late, state: unseen, reason: NoSamples})
 	}
 }

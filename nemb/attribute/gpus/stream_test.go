@@ -169,7 +169,7 @@ func TestStreamWithoutSamples(t *testing.T) {
 	for range 8 {
 		s.second(answer{watts: 150, none: true})
 	}
-	if until, _ := s.s.SeenUntil(); until != s.now-checkpoint.Instant(patience) {
+	if until, _ := s.s.SeenUntil(); until != s.now-checkpoint.Instant(Patience) {
 		t.Errorf("waits since %v", s.now-until)
 	}
 	s.is(0, 0, 450, 800)
