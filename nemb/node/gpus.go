@@ -188,21 +188,36 @@ func (m *measurer) count(s nemb.Sample) {
 	}
 }
 
-// finishGPUs divides all that GPUs used up to the end of the run, once their drivers have told who used them.
+// finishGPUs divides all that GPUs used up to the end of the run, once their drivers have told who used them. A driver
+// that tells nothing more does not keep the others from being asked.
 func (m *measurer) finishGPUs() {
 	deadline := m.now() + checkpoint.Instant(lastSamples)
+	roots := m.roots()
+	for m.now() < deadline {
+		var waiting []*gpu
+		for _, g := range m.divider.gpus {
+			if m.awaits(g) {
+				waiting = append(waiting, g)
+			}
+		}
+		if len(waiting) == 0 {
+			break
+		}
+		m.pause(lastPause)
+		for _, g := range waiting {
+			m.askOne(g, roots)
+		}
+	}
 	for _, g := range m.divider.gpus {
-		awaits := func() bool {
-			seen, used := g.stream.SeenUntil()
-			refused, _ := g.stream.Refused()
-			return used && refused == gpus.Resolved && seen < m.closed
-		}
-		for awaits() && m.now() < deadline {
-			m.pause(lastPause)
-			m.askOne(g, m.roots())
-		}
 		m.divider.occupy(g, g.stream.Settle(true), m.began)
 	}
+}
+
+// awaits tells whether the driver of a GPU has not told yet who used it up to the end, though somebody did before.
+func (m *measurer) awaits(g *gpu) bool {
+	seen, used := g.stream.SeenUntil()
+	refused, _ := g.stream.Refused()
+	return used && refused == gpus.Resolved && seen < m.closed
 }
 
 func (x *divider) tenant(g *gpu, slot int) *tenant {

@@ -17,6 +17,7 @@ type shared struct {
 	uses  []nemb.Use
 	until checkpoint.Instant
 	asked int
+	stuck bool // it tells of no more time
 }
 
 func (*shared) Domains() []nemb.Domain   { return nil }
@@ -26,6 +27,10 @@ func (*shared) Close() error             { return nil }
 func (s *shared) Occupants() nemb.Occupancy {
 	s.asked++
 	o := nemb.Occupancy{At: s.e.at, From: s.until, KnowsUses: true, KnowsContexts: true}
+	if s.stuck {
+		o.To = s.until
+		return o
+	}
 	s.until = max(s.until, (s.e.at-800*tick)/(200*tick)*200*tick)
 	if o.To = s.until; o.To > o.From {
 		o.Uses = s.uses
@@ -141,5 +146,35 @@ func TestReusedNumbers(t *testing.T) {
 	}
 	if g.forget(now + checkpoint.Instant(ownersLast) + 1); len(g.owners) != 0 {
 		t.Errorf("%d are left", len(g.owners))
+	}
+}
+
+// At the end a GPU whose driver tells nothing more does not keep that of another from being divided.
+func TestStuckGPU(t *testing.T) {
+	for range 8 { // in any order
+		e := evenNode(t, "")
+		m := e.m
+		m.parent = func(int) (int, bool) { return 1, true }
+		m.started = func(pid int) uint64 { return uint64(pid) }
+		var drivers []*shared
+		for d := range 2 {
+			driver := &shared{e: e, uses: []nemb.Use{{PID: 300, Part: 0.6, Lo: 0.59, Hi: 0.61}}}
+			drivers = append(drivers, driver)
+			m.divider.gpus[d] = &gpu{domain: d, sensor: driver, owners: map[int][]owned{}, tenure: map[int]*tenant{}}
+		}
+		for ; e.at <= 4*aSecond; e.at += 100 * tick {
+			e.sampled = e.at
+			m.ask()
+			m.count(e.sample(e.at))
+			m.closed = e.at
+		}
+		drivers[1].stuck = true
+		m.finishGPUs()
+		for d, least := range []float64{0.94, 0} {
+			l := m.divider.state.ledgers[d]
+			if part := float64(l.other) / 4e6; part < least || d == 1 && part > 0.85 {
+				t.Errorf("GPU %d: %+v", d, l)
+			}
+		}
 	}
 }
