@@ -42,6 +42,9 @@ type gpu struct {
 	idle   uint64 // what this measurer has divided, uJ
 	other  uint64
 	reason gpus.Reason // why energy is nobody's
+
+	counted bool // its counter was read
+	lost    int  // how often the counter had a reset or a lap by then
 }
 
 // owned is whose a process was. A number has several processes one after another.
@@ -180,10 +183,20 @@ func (g *gpu) forget(now checkpoint.Instant) {
 	}
 }
 
-// count takes what the counters of GPUs show.
+// count takes what the counters of GPUs show. What a counter lost is divided among none.
 func (m *measurer) count(s nemb.Sample) {
+	faults := m.sampler.Faults()
 	for d, g := range m.divider.gpus {
-		g.stream.Counter(s.Time, s.Energy[d])
+		lost := g.lost
+		if d < len(faults) {
+			lost = faults[d].Resets + faults[d].Laps
+		}
+		if lost > g.lost && g.counted {
+			m.divider.occupy(g, g.stream.Lost(s.Time), m.began)
+		} else {
+			g.stream.Counter(s.Time, s.Energy[d])
+		}
+		g.lost, g.counted = lost, true
 		m.divider.occupy(g, g.stream.Settle(false), m.began)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"cg/checkpoint"
 	"cg/nemb"
 	"cg/nemb/attribute/gpus"
+	"cg/nemb/sampler"
 )
 
 // shared is a GPU of a watt whose driver's samples come 800 ms late: processes use parts of each 200 ms.
@@ -175,6 +176,46 @@ func TestStuckGPU(t *testing.T) {
 			if part := float64(l.other) / 4e6; part < least || d == 1 && part > 0.85 {
 				t.Errorf("GPU %d: %+v", d, l)
 			}
+		}
+	}
+}
+
+// resetting is a source that found counters reset.
+type resetting struct {
+	*even
+	faults []sampler.Faults
+}
+
+func (r *resetting) Faults() []sampler.Faults { return r.faults }
+
+// The time in which a GPU's counter was reset is divided among none, and is no time of little power, either.
+func TestResetGPU(t *testing.T) {
+	for _, fault := range []sampler.Faults{{Resets: 1}, {Laps: 1}, {Failed: 1}} {
+		e := evenNode(t, "")
+		m := e.m
+		r := &resetting{e, make([]sampler.Faults, 2)}
+		m.sampler = r
+		g := &gpu{domain: 1, owners: map[int][]owned{}, tenure: map[int]*tenant{}}
+		m.divider.gpus[1] = g
+		count := func(at checkpoint.Instant) {
+			e.sampled = at
+			m.count(e.sample(at))
+		}
+		count(0)
+		count(aSecond)
+		r.faults[1] = fault
+		count(2 * aSecond)
+		want := 2 * aSecond
+		if fault.Failed > 0 { // a later reading has told all
+			want = 0
+		}
+		if done, _ := g.stream.SeenUntil(); done != checkpoint.Instant(want) {
+			t.Errorf("%+v: divided up to %v, want %v", fault, done, want)
+		}
+		r.faults[0].Resets++ // of another domain
+		count(3 * aSecond)
+		if done, _ := g.stream.SeenUntil(); done != checkpoint.Instant(want) {
+			t.Errorf("%+v: it was lost again: up to %v, want %v", fault, done, want)
 		}
 	}
 }
