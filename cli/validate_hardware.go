@@ -69,11 +69,13 @@ func reportHardware(c *cli.Context) error {
 	var laid bytes.Buffer
 	printHardware(&laid, h)
 	shown.Fprintf(os.Stderr, "%s", shown.Safe(laid.String()))
-	notef("written to %s: read it before you send it", file.name)
+	status := 0
 	if fault := h.Fault(); fault != nil {
-		return fail(statusFailure, "%s", strings.ReplaceAll(fault.Error(), "\n", "; "))
+		status = statusFailure
+		notef("%s", strings.ReplaceAll(fault.Error(), "\n", "; "))
 	}
-	return nil
+	notef("written to %s: read it before you send it", file.name)
+	return ended(status)
 }
 
 // printHardware shows the report as tables.

@@ -75,6 +75,7 @@ type HardwareDomain struct {
 	// Power is that of each phase, in their order.
 	Power []*Steadiness `json:"power"`
 	whole bool
+	still bool // its counter was read, for longer than twice its period, and stood
 }
 
 // Moves are the times between two samples in which a counter had moved, and the least by which it did.
@@ -248,7 +249,8 @@ func (h *Hardware) tell(w *watched, dir string) {
 	for i, d := range w.series.Domains {
 		g := HardwareDomain{Source: told.Name, ID: d.ID, Kind: d.Kind, Parent: d.Parent, Method: d.Method,
 			Where: where(d.Source, dir), PeriodMs: ms(d.Period), StepUJ: uint64(d.Step), WrapJ: d.Wrap.Joules(),
-			Failed: faults[i].Failed, Resets: faults[i].Resets, Moves: moves(w.series, i), whole: d.Whole}
+			Failed: faults[i].Failed, Resets: faults[i].Resets, Moves: moves(w.series, i), whole: d.Whole,
+			still: stood(w.series, i)}
 		for _, p := range h.Phases {
 			g.Power = append(g.Power, steadiness(w.series, i, p.from+checkpoint.Instant(settling),
 				p.to-checkpoint.Instant(settling)))
@@ -298,6 +300,29 @@ func moves(s nemb.Series, d int) *Moves {
 	}
 	return &Moves{N: len(spans), MedianMs: quantile(spans, 0.5), P05Ms: quantile(spans, 0.05),
 		P95Ms: quantile(spans, 0.95), LeastUJ: uint64(least)}
+}
+
+// stood tells whether domain d's counter did not move at all, in a time in which it claims to.
+func stood(s nemb.Series, d int) bool {
+	first, last := -1, -1
+	for i := range s.Samples {
+		if s.Samples[i].Failed {
+			continue
+		}
+		if last = i; first < 0 {
+			first = i
+		}
+	}
+	return last > first && s.Samples[last].Energy[d] == s.Samples[first].Energy[d] &&
+		time.Duration(s.Samples[last].Time-s.Samples[first].Time) > 2*s.Domains[d].Period
+}
+
+// powerIn is the power of a phase: none where the counter stood, and nil where it is not known.
+func (d *HardwareDomain) powerIn(phase int) *Steadiness {
+	if p := d.Power[phase]; p != nil || !d.still {
+		return p
+	}
+	return &Steadiness{}
 }
 
 // The spans over which power is looked at: long enough for so many moves of a counter.
@@ -400,19 +425,27 @@ func paired(r Relation, a HardwareDomain, those []HardwareDomain, name func(Hard
 	}
 	agree, known := true, false
 	for phase := range a.Power {
-		of, sum, slack, ok := a.Power[phase], 0.0, 0.0, a.Power[phase] != nil
+		of, sum, slack := a.powerIn(phase), 0.0, 0.0
+		ok := of != nil
 		for _, b := range those {
-			if b.Power[phase] == nil {
+			power := b.powerIn(phase)
+			if power == nil {
 				ok = false
 				continue
 			}
-			sum, slack = sum+b.Power[phase].Watts, slack+b.Power[phase].SlackW
+			sum, slack = sum+power.Watts, slack+power.SlackW
 		}
 		var first, second, ratio, off *float64
 		if ok {
 			first, second = &of.Watts, &sum
 		}
-		if ok && sum > 0 && of.Watts > 0 {
+		switch {
+		case !ok || sum == 0 && of.Watts == 0:
+		case sum == 0 || of.Watts == 0: // one stands, and the other does not
+			if sum+of.Watts > slack+of.SlackW {
+				known, agree = true, false
+			}
+		default:
 			known = true
 			percent := 100 * of.Watts / sum
 			doubt := percent * (of.SlackW/of.Watts + slack/sum)
@@ -436,10 +469,17 @@ func paired(r Relation, a HardwareDomain, those []HardwareDomain, name func(Hard
 // ErrNothingMeasured is that no source of a machine could be read.
 var ErrNothingMeasured = errors.New("nothing here measures energy")
 
+// ErrNothingMoved is that the counters of a machine can be read, and stand.
+var ErrNothingMoved = errors.New("no counter moved, at rest or busy: nothing here measures energy (a virtual machine's " +
+	"counters may be shown and stand still)")
+
 // Fault says what a person should know before the figures are believed; nil for nothing.
 func (h *Hardware) Fault() error {
 	if len(h.Domains) == 0 {
 		return ErrNothingMeasured
+	}
+	if !slices.ContainsFunc(h.Domains, func(d HardwareDomain) bool { return !d.still }) {
+		return ErrNothingMoved
 	}
 	var faults []error
 	for _, p := range h.Pairs {

@@ -164,3 +164,57 @@ func TestHardware(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
+
+// A counter that stands beside one that moves is a disagreement, whichever of the two it is; where all stand, nothing
+// is measured.
+func TestStandingCounters(t *testing.T) {
+	still := func(source string) HardwareDomain {
+		return HardwareDomain{Source: source, ID: "package-0", Kind: "cpu_package", Power: []*Steadiness{nil, nil}, still: true}
+	}
+	moving := still("")
+	moving.still, moving.Power = false, []*Steadiness{{Watts: 20, SlackW: 0.1}, {Watts: 100, SlackW: 0.1}}
+	zero := moving
+	zero.Power = []*Steadiness{{}, {Watts: 100, SlackW: 0.1}}
+	slow := moving
+	slow.Power = []*Steadiness{{Watts: 1, SlackW: 2}, {Watts: 1, SlackW: 2}}
+	unknown := still("")
+	unknown.still = false
+	no := "perf/package-0 and powercap/package-0 do not agree"
+	for _, test := range []struct {
+		name          string
+		first, second HardwareDomain
+		want          string
+	}{
+		{"the first stands", still(""), moving, no},
+		{"the second stands", moving, still(""), no},
+		{"no power at rest", zero, moving, no},
+		{"one may not have moved yet", still(""), slow, ""},
+		{"one is not known", unknown, moving, ""},
+		{"both stand", still(""), still(""), ErrNothingMoved.Error()},
+	} {
+		test.first.Source, test.second.Source = "perf", "powercap"
+		h := &Hardware{Domains: []HardwareDomain{test.first, test.second}}
+		h.pair()
+		got := ""
+		if err := h.Fault(); err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+	s := sawtooth()
+	if stood(s, 0) {
+		t.Error("one that moves stands")
+	}
+	for i := range s.Samples {
+		s.Samples[i].Energy = []nemb.Energy{7}
+	}
+	if !stood(s, 0) {
+		t.Error("one that stands moves")
+	}
+	s.Domains[0].Period = time.Second
+	if stood(s, 0) {
+		t.Error("one that may have had no time to move stands")
+	}
+}
