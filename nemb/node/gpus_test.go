@@ -169,11 +169,11 @@ func TestStuckGPU(t *testing.T) {
 			m.count(e.sample(e.at))
 			m.closed = e.at
 		}
-		drivers[1].stuck = true
+		drivers[0].stuck = true
 		m.finishGPUs()
-		for d, least := range []float64{0.94, 0} {
+		for d, least := range []float64{0, 0.94} {
 			l := m.divider.state.ledgers[d]
-			if part := float64(l.other) / 4e6; part < least || d == 1 && part > 0.85 {
+			if part := float64(l.other) / 4e6; part < least || d == 0 && part > 0.85 {
 				t.Errorf("GPU %d: %+v", d, l)
 			}
 		}
