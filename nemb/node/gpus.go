@@ -69,8 +69,8 @@ func (m *measurer) findGPUs() {
 	domain := 0
 	for _, sensor := range m.Sensors {
 		if of, is := sensor.(nemb.Occupied); is {
-			m.divider.gpus[domain] = &gpu{domain: domain, sensor: of, owners: map[int][]owned{}, tenure: map[int]*tenant{},
-				stream: gpus.Stream{Period: m.domains[domain].Period}}
+			m.divider.gpus[domain] = &gpu{domain: domain, sensor: of, owners: map[int][]owned{},
+				tenure: map[int]*tenant{}, stream: gpus.Stream{Period: m.domains[domain].Period}}
 		}
 		domain += len(sensor.Domains())
 	}

@@ -470,8 +470,8 @@ func paired(r Relation, a HardwareDomain, those []HardwareDomain, name func(Hard
 var ErrNothingMeasured = errors.New("nothing here measures energy")
 
 // ErrNothingMoved is that the counters of a machine can be read, and stand.
-var ErrNothingMoved = errors.New("no counter moved, at rest or busy: nothing here measures energy (a virtual machine's " +
-	"counters may be shown and stand still)")
+var ErrNothingMoved = errors.New("no counter moved, at rest or busy: nothing here measures energy (a virtual " +
+	"machine's counters may be shown and stand still)")
 
 // Fault says what a person should know before the figures are believed; nil for nothing.
 func (h *Hardware) Fault() error {
