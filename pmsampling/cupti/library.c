@@ -46,9 +46,12 @@ int32_t cg_cupti_call(struct cg_cupti *library, int function, void *params) {
 	return library->call[function] ? library->call[function](params) : CG_CUPTI_NO_FUNCTION;
 }
 
+// The parameters are Go's, whose collector reads them at any time. The pointer to values moves in a copy,
+// as it points to other memory behind the last value.
 int32_t cg_cupti_evaluate_samples(struct cg_cupti *library, struct cg_cupti_evaluate *params, size_t n) {
-	for (size_t i = 0; i < n; i++, params->index++, params->values += params->n) {
-		int32_t answer = cg_cupti_call(library, CG_EVALUATE, params);
+	struct cg_cupti_evaluate each = *params;
+	for (size_t i = 0; i < n; i++, each.index++, each.values += each.n) {
+		int32_t answer = cg_cupti_call(library, CG_EVALUATE, &each);
 		if (answer)
 			return answer;
 	}
