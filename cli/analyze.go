@@ -35,7 +35,8 @@ cg measure --instrumented takes that into its report.
 Exit status: 0; 1 if a file could not be analyzed; 2 usage.`,
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "granularity", Aliases: []string{"g"}, Value: "fine",
-				Usage: "`WHICH` sites: coarse (the program and its entry point) or fine (every function)"},
+				Usage: "`WHICH` sites: coarse (the program and its entry point) or fine (every function), for " +
+					titles(hasPlaces) + " block (also each loop and branch) or line"},
 			&cli.BoolFlag{Name: "json", Usage: "print the points as JSON"},
 			&cli.BoolFlag{Name: "verbose", Usage: "list every point, not only every site"},
 			&cli.StringSliceFlag{Name: "include", Usage: "only functions of that qualified name (`GLOB`)"},
@@ -57,9 +58,12 @@ func runAnalyze(c *cli.Context) error {
 	if err != nil {
 		return fail(statusUsage, "-g: %w", err)
 	}
-	if granularity.HasPlaces() {
-		return fail(statusUsage, "-g %s is for cg measure: lines and blocks are found as the program is loaded; use "+
-			"coarse or fine", granularity)
+	if granularity.HasPlaces() && !hasPlaces(lang) {
+		return fail(statusUsage, "-g %s is for %s: use -g fine for %s", granularity, titles(hasPlaces), lang.Title)
+	}
+	if granularity.HasPlaces() && c.Bool("save-instrumented") {
+		return fail(statusUsage, "--save-instrumented: a program that runs without cg tells calls, and no %ss: use "+
+			"-g fine, or cg measure -g %[1]s", granularity)
 	}
 	if !c.Bool("save-instrumented") && c.String("output-dir") != "" {
 		return fail(statusUsage, "--output-dir is where --save-instrumented writes: it was not given")
@@ -73,7 +77,7 @@ func runAnalyze(c *cli.Context) error {
 	}
 	save := c.Bool("save-instrumented")
 	tree := &instrument.Tree{
-		Planner: lang.Plan, PlannerFor: lang.PlanFor, Decode: lang.Decode,
+		Planner: lang.Plan, PlannerFor: lang.PlanFor, FindPlaces: lang.FindPlaces, Decode: lang.Decode,
 		Options: instrument.Options{
 			Granularity: granularity, Include: c.StringSlice("include"), Exclude: c.StringSlice("exclude"), Entry: true,
 		},

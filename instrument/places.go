@@ -15,6 +15,9 @@ import (
 // runtimes that weave it themselves.
 const Places Role = "places"
 
+// Place is the point of one place among those that a Tree lists.
+const Place Role = "place"
+
 // FunctionIn names functions whose code is told apart.
 type FunctionIn struct {
 	// File is the path of its source, as its site has it; "" for every file.

@@ -1,6 +1,8 @@
 package instrument
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,8 +23,10 @@ type Tree struct {
 	ReadFile func(file string) ([]byte, error)
 	// Outline plans a text that Planner cannot place; nil for none.
 	Outline Planner
-	Decode  func([]byte) ([]byte, error)
-	Options Options
+	// FindPlaces gives the places of a plan that has none (languages.Language.FindPlaces); nil for none.
+	FindPlaces func(source []byte, p *Plan, g Granularity) ([]checkpoint.Site, error)
+	Decode     func([]byte) ([]byte, error)
+	Options    Options
 	// ModuleIsFile says that the body of a module is called after its file when the program runs.
 	ModuleIsFile bool
 	// Progress is told, before each file, how many were read; nil for nobody.
@@ -70,6 +74,11 @@ func (t *Tree) Read(names []string) {
 				}
 			}
 		}
+		if err == nil && t.FindPlaces != nil && t.Options.Granularity.HasPlaces() {
+			var places []checkpoint.Site
+			places, err = t.FindPlaces(f.Text, f.Plan, t.Options.Granularity)
+			f.Plan.Sites = append(f.Plan.Sites, places...)
+		}
 		if err != nil {
 			t.Skipped = append(t.Skipped, Skip{name, err.Error()})
 			continue
@@ -86,6 +95,67 @@ func (t *Tree) Read(names []string) {
 			t.LeftAlone = append(t.LeftAlone, Skip{fmt.Sprintf("%s:%d", name, l.Line), l.Name + " " + l.Reason})
 		}
 	}
+}
+
+// points are those of the plan, and one for each place of its functions: from where the place begins to the end of its
+// last line. How the code comes to a place is an affair of the language.
+func (f *File) points() []Point {
+	points := f.Plan.Points
+	var starts []int // of the lines
+	for i, s := range f.Plan.Sites {
+		if !s.Kind.IsPlace() {
+			continue
+		}
+		if starts == nil {
+			starts = lineStarts(f.Text)
+			points = slices.Clone(points)
+		}
+		q := Point{Site: i, Role: Place, Line: s.Line, Col: s.Col, EndLine: s.EndLine}
+		if s.Line < len(starts) && s.EndLine+1 < len(starts) {
+			q.Start, q.End = starts[s.Line]+s.Col-1, starts[s.EndLine+1]
+			q.End = q.Start + len(bytes.TrimRight(f.Text[q.Start:q.End], "\r\n"))
+			q.EndCol = q.End - starts[s.EndLine] + 1
+		}
+		points = append(points, q)
+	}
+	if starts != nil {
+		slices.SortStableFunc(points, func(x, y Point) int {
+			return cmp.Or(cmp.Compare(x.Line, y.Line), placesLast(f.Plan.Sites[x.Site], f.Plan.Sites[y.Site]))
+		})
+	}
+	return points
+}
+
+// lineStarts are the offsets of the lines of a text, from 1, and its size.
+func lineStarts(text []byte) []int {
+	starts := []int{0, 0}
+	for i, b := range text {
+		if b == '\n' || b == '\r' && (i+1 == len(text) || text[i+1] != '\n') {
+			starts = append(starts, i+1)
+		}
+	}
+	return append(starts, len(text))
+}
+
+// sites are those of the plan, in the order of their lines where functions have places.
+func (f *File) sites() []checkpoint.Site {
+	if !slices.ContainsFunc(f.Plan.Sites, func(s checkpoint.Site) bool { return s.Kind.IsPlace() }) {
+		return f.Plan.Sites
+	}
+	return slices.SortedStableFunc(slices.Values(f.Plan.Sites), func(x, y checkpoint.Site) int {
+		return cmp.Or(cmp.Compare(x.Line, y.Line), placesLast(x, y))
+	})
+}
+
+// placesLast puts functions before places, and what has the smaller column before others.
+func placesLast(x, y checkpoint.Site) int {
+	switch {
+	case x.Kind.IsPlace() == y.Kind.IsPlace():
+		return cmp.Compare(x.Col, y.Col)
+	case x.Kind.IsPlace():
+		return 1
+	}
+	return -1
 }
 
 // Analysis is what analyze prints as JSON.
@@ -128,7 +198,7 @@ func (t *Tree) Points() Analysis {
 	first := 1
 	for _, f := range t.Files {
 		a.Language = f.Plan.Language
-		for _, p := range f.Plan.Points {
+		for _, p := range f.points() {
 			s := f.Plan.Sites[p.Site]
 			a.Points = append(a.Points, AnalysisPoint{
 				ID: len(a.Points) + 1, SiteID: first +
@@ -161,17 +231,17 @@ func (t *Tree) Text(verbose bool) string {
 	var b strings.Builder
 	sites := 0
 	for _, f := range t.Files {
-		shown.Fprintf(&b, "%s: %s, %s\n", f.Name, several(len(f.Plan.Sites), "site"),
-			several(len(f.Plan.Points), "point"))
+		points := f.points()
+		shown.Fprintf(&b, "%s: %s, %s\n", f.Name, several(len(f.Plan.Sites), "site"), several(len(points), "point"))
 		sites += len(f.Plan.Sites)
 		if verbose {
-			for _, p := range f.Plan.Points {
+			for _, p := range points {
 				s := f.Plan.Sites[p.Site]
 				shown.Fprintf(&b, "  %d:%d\t%s\t%s\n", p.Line, p.Col, p.Role, s.Func)
 			}
 			continue
 		}
-		for _, s := range f.Plan.Sites {
+		for _, s := range f.sites() {
 			shown.Fprintf(&b, "  %d:%d\t%s\t%s\n", s.Line, s.Col, s.Kind, s.Func)
 		}
 	}

@@ -11,12 +11,14 @@
 package c
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/smacker/go-tree-sitter/c"
 	"github.com/smacker/go-tree-sitter/cpp"
 
+	"cg/checkpoint"
 	"cg/instrument"
 	"cg/instrument/syntax"
 	"cg/languages"
@@ -75,8 +77,12 @@ func init() {
 						Usage: "checkpoints also in short functions without loops and calls"}, {Name: "instances",
 						Usage: "instances of a template of C++ count as functions of their own"}},
 				},
-				SDK:         &languages.SDK{Files: func() (map[string][]byte, error) { return runtimes.Folder("c/sdk") }},
-				PlanFor:     func(file string) instrument.Planner { return dialectOf(file).planFile },
+				SDK: &languages.SDK{Files: func() (map[string][]byte, error) { return runtimes.Folder("c/sdk") }},
+				PlanFor: func(file string) instrument.Planner {
+					return func(source []byte, o instrument.Options) (*instrument.Plan, error) {
+						return dialectOf(file).planNamed(file, source, o, func(*function) {})
+					}
+				},
 				SaveTarget:  d.saveTarget,
 				Places:      true,
 				Wrap:        wrap,
@@ -108,11 +114,12 @@ func (d *dialect) isSource(name string) bool {
 // planFile finds the sites of a source file, as it is before the preprocessor: functions
 // that a macro makes are not in it.
 func (d *dialect) planFile(source []byte, o instrument.Options) (*instrument.Plan, error) {
-	return d.planText(source, o, func(*function) {})
+	return d.planNamed("", source, o, func(*function) {})
 }
 
-// planText is the same where leave may leave functions alone.
-func (d *dialect) planText(source []byte, o instrument.Options, leave func(f *function)) (*instrument.Plan, error) {
+// planNamed is the same for a file with a path, where leave may leave functions alone.
+func (d *dialect) planNamed(file string, source []byte, o instrument.Options, leave func(f *function)) (
+	*instrument.Plan, error) {
 	t := newText(source, false)
 	parsed, err := d.parse(t)
 	if err != nil {
@@ -121,7 +128,24 @@ func (d *dialect) planText(source []byte, o instrument.Options, leave func(f *fu
 	p := &instrument.Plan{Language: d.name}
 	for _, f := range parsed.funcs {
 		leave(&f)
-		t.add(p, f, o, o.Granularity == instrument.Fine)
+		before := len(p.Sites)
+		t.add(p, f, o, o.Granularity != instrument.Coarse)
+		if len(p.Sites) == before || !o.PlacesWanted("", file, p.Sites[before]) {
+			continue
+		}
+		of := planned{function: f, path: file, site: p.Sites[before]}
+		if why := parsed.putPlaces(&of, o.Granularity); why != "" {
+			p.LeftAlone = append(p.LeftAlone, hasNoPlaces(f, of.site, o.Granularity, why))
+		}
+		for _, s := range of.places {
+			s.Language = d.name
+			p.Sites = append(p.Sites, s)
+		}
 	}
 	return p, nil
+}
+
+// hasNoPlaces says why a function has no places.
+func hasNoPlaces(f function, s checkpoint.Site, g instrument.Granularity, why string) instrument.LeftAlone {
+	return instrument.LeftAlone{Name: f.name, Line: s.Line, Reason: fmt.Sprintf("has no %ss: %s", g, why)}
 }

@@ -158,8 +158,7 @@ func (d *dialect) planUnit(source []byte, w owner, c choices, r refused) (*unitP
 				why = parsed.putPlaces(&of, w.options.Granularity)
 			}
 			if why != "" {
-				u.left = append(u.left, instrument.LeftAlone{Name: f.name, Line: site.Line, Reason: "has no " +
-					string(w.options.Granularity) + "s: " + why})
+				u.left = append(u.left, hasNoPlaces(f, site, w.options.Granularity, why))
 				u.paths = append(u.paths, path)
 			}
 		}

@@ -51,7 +51,7 @@ func (d *dialect) saveTarget(t languages.Target, o instrument.Options, dir strin
 			contents[rel] = source
 			continue
 		}
-		p, err := dialectOf(file).planText(source, o, leaveCoroutine)
+		p, err := dialectOf(file).planNamed(file, source, o, leaveCoroutine)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}

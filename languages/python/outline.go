@@ -3,9 +3,11 @@ package python
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os/exec"
 	"time"
 
+	"cg/checkpoint"
 	"cg/instrument"
 	"cg/instrument/syntax"
 	"cg/runtimes"
@@ -15,21 +17,9 @@ import (
 // outline lets the interpreter that the user's shell would run parse a
 // text, and plans it by the tree.
 func outline(source []byte, o instrument.Options) (*instrument.Plan, error) {
-	p, err := findInterpreter("", runtimes.Cache{})
-	if err != nil {
-		return nil, err
-	}
-	planner, err := runtimes.Files.ReadFile("python/in-program/outline.py")
-	if err != nil {
-		return nil, err
-	}
-	const main = "\nimport sys\n" +
-		"sys.stdout.buffer.write(outline(sys.stdin.buffer.read().decode()).encode('utf-8', 'surrogatepass'))\n"
-	ctx, cancel := context.WithTimeout(context.Background(), syntax.Deadline+20*time.Second)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, p.Path, "-I", "-S", "-W", "ignore", "-c", string(planner)+main)
-	cmd.Stdin = bytes.NewReader(source)
-	lines, err := tool.Output(cmd)
+	const main = "sys.stdout.buffer.write(outline(sys.stdin.buffer.read().decode())" +
+		".encode('utf-8', 'surrogatepass'))\n"
+	lines, err := ask("outline.py", main, source)
 	if err != nil {
 		return nil, err
 	}
@@ -56,4 +46,42 @@ func outline(source []byte, o instrument.Options) (*instrument.Plan, error) {
 		q.Start, q.End = starts[q.Line]+q.Col-1, starts[q.EndLine]+q.EndCol-1
 	}
 	return o.Choose(plan), nil
+}
+
+// ask gives what an interpreter, the one that the user's shell would run, prints of an input by a file of the runtime
+// and statements behind it.
+func ask(file, main string, input []byte) ([]byte, error) {
+	p, err := findInterpreter("", runtimes.Cache{})
+	if err != nil {
+		return nil, err
+	}
+	text, err := runtimes.Files.ReadFile("python/in-program/" + file)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), syntax.Deadline+20*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, p.Path, "-I", "-S", "-W", "ignore", "-c", string(text)+"\nimport sys\n"+main)
+	cmd.Stdin = bytes.NewReader(input)
+	return tool.Output(cmd)
+}
+
+// findPlaces lets the interpreter find the places of the functions of a plan, as it does when it loads the text.
+func findPlaces(source []byte, p *instrument.Plan, g instrument.Granularity) ([]checkpoint.Site, error) {
+	plan := instrument.Encode(p)
+	main := fmt.Sprintf("both = sys.stdin.buffer.read()\n"+
+		"sys.stdout.buffer.write(find(both[%[1]d:].decode(), both[:%[1]d].decode(), %[2]q == 'line')"+
+		".encode('utf-8', 'surrogatepass'))\n", len(plan), string(g))
+	lines, err := ask("places.py", main, append([]byte(plan), source...))
+	if err != nil {
+		return nil, err
+	}
+	found, err := instrument.DecodeOutline(string(lines))
+	if err != nil {
+		return nil, err
+	}
+	for i := range found.Sites {
+		found.Sites[i].Language = "python"
+	}
+	return found.Sites, nil
 }

@@ -3,10 +3,14 @@ block is a place of its own, the rest. It takes a weave.Weaver before that chang
 between statements: an event PLACE where the code goes to another place. A place is a site without calls.
 
 A place lasts until the next event of its call. So there is one at the end of a loop's body, behind which the head of
-the loop runs, and one behind a block. A function without checkpoints has no places.
+the loop runs, and one behind a block. A function without checkpoints has no places. "cg analyze" runs this file alone.
 """
-from .events import PLACE, UNWIND
-from .syntax import ast
+try:
+    from .events import PLACE, UNWIND
+    from .syntax import ast
+except ImportError:
+    import _ast as ast
+    PLACE = UNWIND = 0
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 TRIES = tuple(getattr(ast, n) for n in ("Try", "TryStar") if hasattr(ast, n))
@@ -158,3 +162,28 @@ class Places:
                 for v in value if isinstance(value, list) else (value,):
                     if isinstance(v, ast.AST) and not isinstance(v, (ast.stmt, ast.Lambda, ast.ExceptHandler)):
                         todo.append(v)
+
+
+class Found:
+    """Stands for a weaver where the places of a text are only to be found."""
+
+    def __init__(self, text, points):
+        self.tree = compile(text, "<text>", "exec", 0x400, True)  # PyCF_ONLY_AST
+        self.points, self.pausing, self.placed, self.place_sites = points, (), {}, []
+
+    def event(self, kind, site, near):
+        return near
+
+
+def find(text, plan, lines):
+    """The lines of the sites of the places in a text, of which plan has the lines."""
+    sites, points = [], {}
+    for line in plan.split("\n"):
+        f = line.split("\t")
+        if f[0] == "S":
+            sites.append(line)
+        elif f[0] == "P":
+            points[f[1], int(f[2]), int(f[3])] = int(f[4])
+    found = Found(text, points)
+    Places(found, sites, set(points.values()), lines).put()
+    return "\n".join(found.place_sites)
