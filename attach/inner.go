@@ -18,6 +18,7 @@ type Inner struct {
 	paths     map[string]int // looks by path, that are of no function so far
 	of        map[checkpoint.SiteID]*inside
 	looks     int
+	ours      int // looks in what functions of own called
 }
 
 // inside is what was seen of one function with checkpoints.
@@ -43,7 +44,7 @@ type Part struct {
 }
 
 // NewInner counts looks whose paths have the numbers of met. told lists the functions with checkpoints so far. What
-// functions of own call, which are files, or folders that end in /, is no part of the program: it is in no figure.
+// functions of own call, which are files, or folders that end in /, is no part of the program: it is counted by itself.
 func NewInner(met, told func() []checkpoint.Site, own []string) *Inner {
 	return &Inner{met: met, told: told, own: own, paths: map[string]int{}, of: map[checkpoint.SiteID]*inside{}}
 }
@@ -152,6 +153,7 @@ func (c *Inner) count(m *matches, path []checkpoint.SiteID, n int) {
 	below := path[from+1:]
 	if slices.ContainsFunc(below, func(id checkpoint.SiteID) bool { return m.own[id-1] }) {
 		c.looks -= n
+		c.ours += n
 		return
 	}
 	f := c.of[m.site(path[from])]
@@ -183,9 +185,9 @@ func (m *matches) site(id checkpoint.SiteID) checkpoint.SiteID {
 	return m.of[id-1]
 }
 
-// All lists the functions with checkpoints that were seen, in the order of their numbers, and how many looks were
-// of no such function, or of one that several have the name and place of.
-func (c *Inner) All() (all []Inside, outside int) {
+// All lists the functions with checkpoints that were seen, in the order of their numbers; how many looks were
+// of no such function, or of one that several have the name and place of; and how many were in cg's own code.
+func (c *Inner) All() (all []Inside, outside, ours int) {
 	c.fold()
 	met := c.met()
 	outside = c.looks
@@ -202,5 +204,5 @@ func (c *Inner) All() (all []Inside, outside int) {
 		all = append(all, one)
 	}
 	slices.SortFunc(all, func(a, b Inside) int { return int(a.Site) - int(b.Site) })
-	return all, outside
+	return all, outside, c.ours
 }

@@ -59,14 +59,14 @@ func TestInner(t *testing.T) {
 		nil,
 	)
 	c.Add(Look{Path: []checkpoint.SiteID{f, add}, Waiting: true})
-	all, outside := c.All()
+	all, outside, own := c.All()
 	want := []Inside{
 		{Site: 1, Looks: 2, Parts: []Part{{met[add-1], 1, 2}, {met[dumps-1], 1, 2}}},
 		{Site: 3, Looks: 3, Parts: []Part{{met[add-1], 2, 2}}},
 		{Site: 7, Looks: 1},
 	}
-	if !reflect.DeepEqual(all, want) || outside != 2 {
-		t.Errorf("%+v, outside %d; want %+v, outside 2", all, outside, want)
+	if !reflect.DeepEqual(all, want) || outside != 2 || own != 2 {
+		t.Errorf("%+v, outside %d, own %d; want %+v, outside 2, own 2", all, outside, own, want)
 	}
 }
 
@@ -84,10 +84,10 @@ func TestInnerPathsOfFiles(t *testing.T) {
 	c := NewInner(func() []checkpoint.Site { return met }, func() []checkpoint.Site { return told }, nil)
 	c.Add(Look{Path: []checkpoint.SiteID{1, 3}})
 	c.Add(Look{Path: []checkpoint.SiteID{2}})
-	all, outside := c.All()
+	all, outside, own := c.All()
 	want := []Inside{{Site: 1, Looks: 1, Parts: []Part{{met[2], 1, 1}}}, {Site: 2, Looks: 1}}
-	if !reflect.DeepEqual(all, want) || outside != 0 {
-		t.Errorf("%+v, outside %d; want %+v", all, outside, want)
+	if !reflect.DeepEqual(all, want) || outside != 0 || own != 0 {
+		t.Errorf("%+v, outside %d, own %d; want %+v", all, outside, own, want)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestInnerPaths(t *testing.T) {
 			t.Fatal("paths are not folded")
 		}
 	}
-	if all, outside := c.All(); len(all) != 1 || all[0].Looks != n || len(all[0].Parts) != n || outside != 0 {
+	if all, outside, own := c.All(); own != 0 || len(all) != 1 || all[0].Looks != n || len(all[0].Parts) != n || outside != 0 {
 		t.Errorf("%d functions, outside %d", len(all), outside)
 	}
 }

@@ -30,6 +30,7 @@ type Looking struct {
 type Inner struct {
 	Functions []attach.Inside
 	Outside   int // looks of no function with checkpoints, or of one that is not known
+	Own       int // looks in cg's own checkpoints
 	Looks     attach.Stats
 }
 
@@ -102,7 +103,7 @@ func (r *recorder) looked(o *Outcome) {
 	case r.looks.inner != nil:
 		r.lookInside()
 		o.Inner = &Inner{}
-		o.Inner.Functions, o.Inner.Outside = r.looks.inner.All()
+		o.Inner.Functions, o.Inner.Outside, o.Inner.Own = r.looks.inner.All()
 		o.Inner.Looks = r.looks.Stats()
 	default:
 		stats := r.looks.Stats() // with the looks of the last windows

@@ -118,7 +118,7 @@ func (r *Run) innerSampling(o *measure.Outcome) {
 		return
 	}
 	r.InnerSampling = stackSampling(o, &o.Inner.Looks)
-	r.InnerSampling.Outside = o.Inner.Outside
+	r.InnerSampling.Outside, r.InnerSampling.Own = o.Inner.Outside, o.Inner.Own
 	if why := o.Inner.Looks.NoMachine; why != nil {
 		r.Warn("stacks-unread", fmt.Sprintf("functions of machine code are in no stack sample (%v): what extension "+
 			"modules use is their Python function's", why))

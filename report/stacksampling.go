@@ -36,7 +36,9 @@ type StackSampling struct {
 	Ended    bool    `json:"ended"`     // an attached one ended in the run
 	// Outside counts the samples of threads on a processor that were in no function with checkpoints, or in one that is
 	// not known, where the program has some (Run.InnerSampling).
-	Outside   int              `json:"outside,omitempty"`
+	Outside int `json:"outside,omitempty"`
+	// Own counts those in cg's own checkpoints, there. They are in no other figure but Samples.
+	Own       int              `json:"own,omitempty"`
 	Processes []SampledProcess `json:"processes"`
 }
 
@@ -59,6 +61,32 @@ func (r *Run) stackSampling(o *measure.Outcome) {
 		r.Meta.Language, r.Meta.LanguageVersion = s.Processes[0].Language, s.Processes[0].Version
 	}
 	r.warnOfStackSampling(r.StackSampling, s)
+	r.warnOfFewSamples()
+}
+
+// mostUnseen is the part of the program's energy that a few samples more or less leave in no function: those of its
+// start, and of the last ones of each thread.
+const mostUnseen = 0.2
+
+// warnOfFewSamples tells of energy that is in no function though stacks were read.
+func (r *Run) warnOfFewSamples() {
+	program, unseen := r.line(LineFunctions)+r.line(LineUninstrumented), r.line(LineUninstrumented)
+	if r.StackSampling.Samples == 0 || float64(unseen) <= mostUnseen*float64(program) {
+		return
+	}
+	r.Warn("samples-sparse", fmt.Sprintf("%.0f %% of the program's energy is in no function, since no stack was read "+
+		"while it was used: it ran for a short time, the machine is busy, or the kernel's own time may not be sampled",
+		100*float64(unseen)/float64(program)))
+}
+
+// line is a line of the ledger, 0 for none.
+func (r *Run) line(name string) Joules {
+	for _, l := range r.Ledger {
+		if l.Name == name {
+			return l.EnergyJ
+		}
+	}
+	return 0
 }
 
 func stackSampling(o *measure.Outcome, s *attach.Stats) *StackSampling {

@@ -48,6 +48,31 @@ func TestWhatSamplesLack(t *testing.T) {
 	}
 }
 
+// Where much of the program's energy is in no sample, a warning says how much.
+func TestFewSamples(t *testing.T) {
+	for _, test := range []struct {
+		samples          int
+		functions, other Joules
+		want             string
+	}{
+		{100, 80e6, 20e6, ""},
+		{100, 70e6, 30e6, "30 % of the program's energy is in no function"},
+		{0, 70e6, 30e6, ""}, // stacks-unread says so
+		{100, 0, 0, ""},
+	} {
+		r := &Run{StackSampling: &StackSampling{Samples: test.samples}, Ledger: []Line{
+			{Name: LineFunctions, EnergyJ: test.functions}, {Name: LineUninstrumented, EnergyJ: test.other}}}
+		r.warnOfFewSamples()
+		got := ""
+		for _, w := range r.Warnings {
+			got += w.Message
+		}
+		if !strings.HasPrefix(got, test.want) || (got == "") != (test.want == "") {
+			t.Errorf("%+v: %q", test, got)
+		}
+	}
+}
+
 // Code without names is told where it is much, with what to do.
 func TestUnnamedCode(t *testing.T) {
 	for _, test := range []struct {

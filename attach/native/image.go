@@ -157,6 +157,7 @@ func (i *image) read(f *limited) {
 		i.table = unwind.Parse(data(s), s.Addr)
 	}
 	i.readSymbols(e)
+	i.findLoop(e)
 	if s := e.Section(".gopclntab"); s != nil {
 		i.golang, _ = gosym.NewTable(nil, gosym.NewLineTable(data(s), i.textOf(e)))
 	}
@@ -219,16 +220,21 @@ func (i *image) readSymbols(e *elf.File) {
 			i.addSymbols(data(s), string(data(e.Sections[s.Link])))
 		}
 	}
-	slices.SortFunc(i.functions, func(a, b function) int { // free before __libc_free
-		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.name, a.name))
-	})
-	i.functions = slices.CompactFunc(i.functions, func(a, b function) bool { return a.start == b.start })
+	i.sortFunctions()
 	for n := range i.functions { // of assembly, which may have no size
 		f := &i.functions[n]
 		if f.end <= f.start && n+1 < len(i.functions) {
 			f.end = i.functions[n+1].start
 		}
 	}
+}
+
+// sortFunctions puts functions in the order of their addresses, one for each.
+func (i *image) sortFunctions() {
+	slices.SortFunc(i.functions, func(a, b function) int { // free before __libc_free
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.name, a.name))
+	})
+	i.functions = slices.CompactFunc(i.functions, func(a, b function) bool { return a.start == b.start })
 }
 
 // addSymbols adds the functions of a table of symbols: Elf64_Sym of elf(5). Their names share memory.

@@ -10,9 +10,6 @@ import (
 	"cg/pattern"
 )
 
-// evalLoop is the function of CPython that executes bytecode.
-const evalLoop = "_PyEval_EvalFrameDefault"
-
 // systemLibrary is the name of a file of the C library or of the kernel's.
 var systemLibrary = pattern.Later(`^(libc|libm|libpthread|libdl|librt|ld)(-linux.*|-[\d.]+)?(\.so.*)?$|^ld-musl-|^\[`)
 

@@ -85,6 +85,33 @@ func TestSpans(t *testing.T) {
 	}
 }
 
+// What marks a call from C, or where the interpreter was entered, is no function, and a reference to code may have
+// tags.
+func TestMarksAndTags(t *testing.T) {
+	f := new(fake)
+	p, met := f.process()
+	l := &p.runtime.layout
+	const thread, inner, mark, outer = fakeFile + 0x400, fakeFile + 0x500, fakeFile + 0x600, fakeFile + 0x700
+	l.viaC = false
+	f.word(thread+l.thread.frame, inner)
+	for _, c := range []struct{ frame, code, previous, owner uint64 }{
+		{inner, fakeCode | 1, mark, 0}, {mark, 0x7001, outer, 4}, {outer, fakeCode | 3, 0, 1},
+	} {
+		f.word(c.frame+l.frame.code, c.code)
+		f.word(c.frame+l.frame.previous, c.previous)
+		f[c.frame+l.frame.owner-fakeBase] = byte(c.owner)
+	}
+	leaf, err := p.walk(thread)
+	if err != nil || len(p.path) != 2 || p.path[0] != p.path[1] || (*met)[p.path[0]].Name != "first" || leaf.From == 0 {
+		t.Errorf("%v, %v, %+v, %v", p.path, leaf, *met, err)
+	}
+	f[mark+l.frame.owner-fakeBase] = 2
+	p.memory.forget()
+	if _, err := p.walk(thread); err == nil {
+		t.Error("a frame without code was taken for a function")
+	}
+}
+
 // Code whose texts came to lie where those of other code were is another function.
 func TestCodeMadeAnew(t *testing.T) {
 	f := new(fake)

@@ -39,9 +39,14 @@ const varSize = 16
 // frameSize is no more than an object of a frame has before its variables (PyFrameObject, before 3.11).
 const frameSize = 352
 
-// ownedByC is the owner of a frame that only marks a call from C (FRAME_OWNED_BY_CSTACK,
-// Include/internal/pycore_frame.h).
-const ownedByC = 3
+// marks is the least owner of a frame that only marks a call from C, or where the interpreter was entered:
+// FRAME_OWNED_BY_CSTACK up to 3.13 (Include/internal/pycore_frame.h), FRAME_OWNED_BY_INTERPRETER and what
+// 3.14 has behind it (pycore_interpframe_structs.h).
+const marks = 3
+
+// tags are the bits of a reference that are none of its address: that of a frame to its code is a _PyStackRef from
+// 3.14 on (Include/internal/pycore_stackref.h). Objects lie at multiples of 16.
+const tags = 3
 
 // tables are the layouts of versions that do not tell their own, on processors with 64 bits.
 // They are the same in all releases of a version. testdata/offsets.c prints them from the
@@ -90,69 +95,74 @@ func python312() (l layout) {
 // debugCookie begins _Py_DebugOffsets, which is where _PyRuntime begins from 3.13 on.
 const debugCookie = "xdebugpy"
 
-// The numbers of 3.13's _Py_DebugOffsets (Include/internal/pycore_runtime.h) by their
-// place: 64-bit words from its start, the cookie being the first.
-const (
-	wordVersion      = 1
-	wordInterpreters = 5
-	wordNext         = 8
-	wordThreads      = 9
-	wordThreadNext   = 21
-	wordThreadFrame  = 23
-	wordThreadID     = 24
-	wordNative       = 25
-	wordPrevious     = 29
-	wordExecutable   = 30
-	wordOwner        = 33
-	wordFilename     = 35
-	wordName         = 36
-	wordQualname     = 37
-	wordLine         = 39
-	wordInstructions = 43
-	wordType         = 45
-	wordTextState    = 68
-	wordTextLength   = 69
-	wordTextASCII    = 70
-	debugWords       = 73
-)
-
-// words are those that are offsets, and mostOffset is more than one of a field is.
-var words = []int{
-	wordInterpreters, wordNext, wordThreads, wordThreadNext, wordThreadFrame, wordThreadID, wordNative, wordPrevious,
-	wordExecutable, wordOwner, wordFilename, wordName, wordQualname, wordLine, wordInstructions, wordType,
-	wordTextState, wordTextLength,
-	wordTextASCII,
+// words are the places of numbers in _Py_DebugOffsets (Include/internal/pycore_runtime.h of 3.13,
+// pycore_debug_offsets.h since): 64-bit words from its start, the cookie being the first. Each version
+// has its own, which its releases share.
+type words struct {
+	interpreters, next, threads                  int
+	threadNext, threadFrame, threadID, native    int
+	previous, executable, owner                  int
+	filename, name, qualname, line, instructions int
+	kind                                         int // PyObject: ob_type
+	textState, textLength, textASCII             int
 }
 
+// wordVersion is the version's place, and debugWords is how many words the longest description has that cg reads.
+const (
+	wordVersion = 1
+	debugWords  = 93
+)
+
+// described are the versions that describe themselves in a way that cg knows.
+var described = map[int]words{
+	13: {interpreters: 5, next: 8, threads: 9, threadNext: 21, threadFrame: 23, threadID: 24, native: 25, previous: 29,
+		executable: 30, owner: 33, filename: 35, name: 36, qualname: 37, line: 39, instructions: 43, kind: 45,
+		textState: 68, textLength: 69, textASCII: 70},
+	14: {interpreters: 5, next: 8, threads: 9, threadNext: 24, threadFrame: 26, threadID: 27, native: 28, previous: 32,
+		executable: 33, owner: 36, filename: 40, name: 41, qualname: 42, line: 44, instructions: 48, kind: 51,
+		textState: 78, textLength: 79, textASCII: 80},
+	15: {interpreters: 5, next: 8, threads: 9, threadNext: 24, threadFrame: 26, threadID: 30, native: 31, previous: 40,
+		executable: 41, owner: 44, filename: 48, name: 49, qualname: 50, line: 52, instructions: 56, kind: 59,
+		textState: 90, textLength: 91, textASCII: 92},
+}
+
+// into are the words and where each goes.
+func (w *words) into(l *layout) map[int]*uint64 {
+	return map[int]*uint64{
+		w.interpreters: &l.interpreters, w.next: &l.interpreter.next, w.threads: &l.interpreter.threads,
+		w.threadNext: &l.thread.next, w.threadFrame: &l.thread.frame, w.threadID: &l.thread.id,
+		w.native:   &l.thread.native,
+		w.previous: &l.frame.previous, w.executable: &l.frame.code, w.owner: &l.frame.owner,
+		w.filename: &l.code.filename, w.name: &l.code.name, w.qualname: &l.code.qualname, w.line: &l.code.line,
+		w.instructions: &l.code.instructions, w.kind: &l.objectType,
+		w.textState: &l.text.state, w.textLength: &l.text.length, w.textASCII: &l.text.ascii,
+	}
+}
+
+// mostOffset is more than the offset of a field is.
 const mostOffset = 1 << 16
 
 // wideExtra is what a text with other characters than ASCII has before them beside what one of
 // ASCII has (PyCompactUnicodeObject: utf8_length and utf8).
 const wideExtra = 16
 
-// debugLayout reads the layout that an interpreter of 3.13 tells of itself.
+// debugLayout reads the layout that an interpreter of 3.13 or later tells of itself.
 func debugLayout(text []byte) (l layout, err error) {
 	if len(text) < 8*debugWords || string(text[:8]) != debugCookie {
 		return l, fmt.Errorf("it does not begin with %q", debugCookie)
 	}
 	word := func(i int) uint64 { return binary.LittleEndian.Uint64(text[8*i:]) }
-	if v := word(wordVersion); v>>16 != 0x030d {
-		return l, fmt.Errorf("it is of Python %d.%d, and cg knows that of 3.13", v>>24&0xff, v>>16&0xff)
+	v := word(wordVersion)
+	w, ok := described[int(v>>16&0xff)]
+	if !ok || v>>24 != 3 {
+		return l, fmt.Errorf("it is of Python %d.%d, and cg knows those of 3.13 to 3.%d", v>>24&0xff, v>>16&0xff,
+			newest)
 	}
-	l.interpreters = word(wordInterpreters)
-	l.interpreter.next, l.interpreter.threads = word(wordNext), word(wordThreads)
-	l.thread.next, l.thread.id, l.thread.native = word(wordThreadNext), word(wordThreadID), word(wordNative)
-	l.thread.frame = word(wordThreadFrame)
-	l.frame.code, l.frame.previous, l.frame.owner = word(wordExecutable), word(wordPrevious), word(wordOwner)
-	l.code.filename, l.code.name, l.code.qualname = word(wordFilename), word(wordName), word(wordQualname)
-	l.code.line, l.code.instructions = word(wordLine), word(wordInstructions)
-	l.objectType = word(wordType)
-	l.text.length, l.text.state, l.text.ascii = word(wordTextLength), word(wordTextState), word(wordTextASCII)
-	l.text.wide = l.text.ascii + wideExtra
-	for _, i := range words {
-		if v := word(i); v >= mostOffset {
-			return l, fmt.Errorf("it holds an offset of %d bytes", v)
+	for i, to := range w.into(&l) {
+		if *to = word(i); *to >= mostOffset {
+			return l, fmt.Errorf("it holds an offset of %d bytes", *to)
 		}
 	}
+	l.text.wide = l.text.ascii + wideExtra
 	return l, nil
 }

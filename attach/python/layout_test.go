@@ -33,7 +33,8 @@ func TestTables(t *testing.T) {
 			continue
 		}
 		program := filepath.Join(t.TempDir(), "offsets")
-		if out, err := exec.Command(cc, "-w", "-I", include, "-I", include+"/internal", "-o", program,
+		if out, err := exec.Command(cc, "-w", "-I", include, "-I", include+"/internal",
+			"-I", filepath.Dir(include), "-o", program,
 			"testdata/offsets.c").CombinedOutput(); err != nil {
 			t.Errorf("%s: %s", version, out)
 			continue
@@ -68,6 +69,47 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// Interpreters describe themselves as their headers do: words of each and what testdata/offsets.c says of it, as
+// testdata/describe.sh prints them.
+func TestDescriptions(t *testing.T) {
+	files, err := filepath.Glob("testdata/described/3.*")
+	if err != nil || len(files) != len(described) {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told []byte
+		fields, compared := map[string]uint64{}, 0
+		for line := range strings.Lines(string(text)) {
+			var name string
+			var n uint64
+			if _, err := fmt.Sscan(line, &name, &n); err != nil {
+				t.Fatal(err)
+			}
+			if name == "word" {
+				told = binary.LittleEndian.AppendUint64(told, n)
+				continue
+			}
+			if compared++; compared == 1 {
+				l, err := debugLayout(told)
+				if err != nil {
+					t.Fatal(file, err)
+				}
+				fields = l.fields()
+			}
+			if got, ok := fields[name]; !ok || got != n {
+				t.Errorf("%s: %s is at %d, and is taken to be at %d", file, name, n, got)
+			}
+		}
+		if compared != 21 {
+			t.Errorf("%s: %d fields", file, compared)
+		}
+	}
+}
+
 // fields are those of a layout by the names of testdata/offsets.c.
 func (l layout) fields() map[string]uint64 {
 	return map[string]uint64{
@@ -81,28 +123,31 @@ func (l layout) fields() map[string]uint64 {
 	}
 }
 
-// What does not describe a 3.13 is refused.
+// What does not describe a version that cg knows is refused.
 func TestForeignDescriptions(t *testing.T) {
-	good := make([]byte, 8*debugWords)
-	copy(good, debugCookie)
-	binary.LittleEndian.PutUint64(good[8*wordVersion:], 0x030d00f0)
-	if _, err := debugLayout(good); err != nil {
-		t.Error(err)
-	}
-	for name, change := range map[string]func([]byte) []byte{
-		"short":  func(b []byte) []byte { return b[:100] },
-		"cookie": func(b []byte) []byte { b[0] = 'X'; return b },
-		"3.14":   func(b []byte) []byte { b[8*wordVersion+2] = 14; return b },
-	} {
-		if _, err := debugLayout(change(bytes.Clone(good))); err == nil {
-			t.Errorf("%s: no error", name)
+	for minor, w := range described {
+		good := make([]byte, 8*debugWords)
+		copy(good, debugCookie)
+		binary.LittleEndian.PutUint64(good[8*wordVersion:], 0x030000f0|uint64(minor)<<16)
+		if _, err := debugLayout(good); err != nil {
+			t.Error(err)
 		}
-	}
-	for _, i := range words {
-		b := bytes.Clone(good)
-		b[8*i+2] = 1
-		if _, err := debugLayout(b); err == nil {
-			t.Errorf("word %d: no error of an offset of 65536", i)
+		for name, change := range map[string]func([]byte) []byte{
+			"short":  func(b []byte) []byte { return b[:100] },
+			"cookie": func(b []byte) []byte { b[0] = 'X'; return b },
+			"3.16":   func(b []byte) []byte { b[8*wordVersion+2] = 16; return b },
+			"4.13":   func(b []byte) []byte { b[8*wordVersion+3] = 4; return b },
+		} {
+			if _, err := debugLayout(change(bytes.Clone(good))); err == nil {
+				t.Errorf("3.%d, %s: no error", minor, name)
+			}
+		}
+		for i := range w.into(new(layout)) {
+			b := bytes.Clone(good)
+			b[8*i+2] = 1
+			if _, err := debugLayout(b); err == nil {
+				t.Errorf("3.%d, word %d: no error of an offset of 65536", minor, i)
+			}
 		}
 	}
 }

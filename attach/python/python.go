@@ -5,7 +5,7 @@
 // their threads, their frames, and the code objects of these. It reads them by
 // process_vm_readv(2), while the process runs on; it stops nothing and writes nothing. What
 // cannot have been a stack, as it changed while it was read, is refused. It knows CPython 3.8
-// to 3.13 on processors with 64 bits.
+// to 3.15 on processors with 64 bits.
 package python
 
 import (
@@ -182,20 +182,20 @@ func (p *Process) walk(thread uint64) (leaf Span, err error) {
 		if p.frames >= mostFrames {
 			return leaf, errAbsent
 		}
-		marks := false
+		mark := false
 		if l.frame.owner != 0 {
 			owner, err := p.memory.bytes(frame+l.frame.owner, 1)
 			if err != nil {
 				return leaf, err
 			}
-			marks = owner[0] == ownedByC
+			mark = owner[0] >= marks
 		}
-		if !marks {
+		if !mark {
 			at, err := p.memory.word(frame + l.frame.code)
 			if err != nil {
 				return leaf, err
 			}
-			c, err := p.codeAt(at)
+			c, err := p.codeAt(at &^ tags)
 			if err != nil {
 				return leaf, err
 			}

@@ -36,6 +36,7 @@ func pythons(t *testing.T) map[string]string {
 		}
 	}
 	found, _ := filepath.Glob(filepath.Join(os.Getenv("HOME"), ".pyenv/versions/3.*/bin/python3"))
+	found = append(found, filepath.SplitList(os.Getenv("CG_PYTHONS"))...)
 	for _, path := range append(found, "/usr/bin/python3") {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
 			add(real)
@@ -43,9 +44,9 @@ func pythons(t *testing.T) map[string]string {
 	}
 	if len(all) == 0 {
 		if os.Getenv("CI") == "true" {
-			t.Fatal("no CPython of 3.8 to 3.13")
+			t.Fatal("no CPython of 3.8 to 3.15")
 		}
-		t.Skip("no CPython of 3.8 to 3.13")
+		t.Skip("no CPython of 3.8 to 3.15")
 	}
 	return all
 }

@@ -19,10 +19,10 @@ import (
 )
 
 // ErrNoPython is of a process that runs no CPython.
-var ErrNoPython = errors.New("it runs no CPython 3.8 to 3.13")
+var ErrNoPython = errors.New("it runs no CPython 3.8 to 3.15")
 
-// The interpreters that can be read: 3.8 to 3.13.
-const oldest, newest = 8, 13
+// The interpreters that can be read: 3.8 to 3.15.
+const oldest, newest = 8, 15
 
 // runtime is where the interpreter of a process is.
 type runtime struct {

@@ -160,6 +160,15 @@ func (t *Table) find(pc uint64) *entry {
 	return &t.entries[n-1]
 }
 
+// Range is what the entry of an address describes, from start on and before end, as linked; false where there is none.
+func (t *Table) Range(pc uint64) (start, end uint64, ok bool) {
+	e := t.find(pc)
+	if e == nil {
+		return 0, 0, false
+	}
+	return e.start, e.end, true
+}
+
 func (t *Table) reader(from, to uint64) *reader {
 	return &reader{bytes: t.section[from:to], address: t.address + from}
 }

@@ -90,6 +90,7 @@ func Inner(t testing.TB) *report.Run {
 	t.Helper()
 	r := Example(t, nemb.Measured)
 	r.InnerSampling = &report.StackSampling{IntervalMs: 1, ReachedMs: 1.25, Samples: 1000, Waiting: 100, Outside: 50,
+		Own:     12,
 		OwnCPUS: 0.05, Processes: []report.SampledProcess{{PID: 7, Name: "python3", Reader: "CPython 3.11"}}}
 	f := &r.Functions[0]
 	f.InnerSamples = 400

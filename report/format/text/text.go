@@ -387,8 +387,9 @@ func (p *printer) notes(r *report.Run) {
 		p.note(dim, "sampled", stackSampling(s)+"; no calls are known, and time is an estimate, too")
 	}
 	if s := r.InnerSampling; s != nil && s.Samples > 0 {
-		p.note(dim, "sampled", stackSampling(s)+fmt.Sprintf("; %s were in no function with checkpoints",
-			figures.Count(uint64(s.Outside))))
+		p.note(dim, "sampled", stackSampling(s)+fmt.Sprintf("; %s were in no function with checkpoints, "+
+			"%s in cg's own code",
+			figures.Count(uint64(s.Outside)), figures.Count(uint64(s.Own))))
 	}
 	if line := r.StateLine(); line != "" {
 		p.note(dim, "state", line)
