@@ -15,9 +15,12 @@ import (
 // no other place. The places of a function have all of its self time and self energy. The energy is divided among
 // them by processor time, or by time where none is known: what each draws is not told apart.
 type Place struct {
-	Kind        string  `json:"kind"` // line, block or rest
-	Line        int     `json:"line"`
-	EndLine     int     `json:"end_line"`
+	Kind    string `json:"kind"` // line, block or rest
+	Line    int    `json:"line"`
+	EndLine int    `json:"end_line"`
+	// Ordinal tells places of one kind, line and end line of a function apart: which of them it is in the source, from
+	// 0 on, however many of them the run came to.
+	Ordinal     int     `json:"ordinal,omitempty"`
 	Count       uint64  `json:"count"` // how often a call came there; 0 of the rest
 	SelfTimeS   float64 `json:"self_time_s"`
 	CPUTimeS    float64 `json:"cpu_time_s"`
@@ -109,6 +112,7 @@ func (r *Run) places(all []attribute.Place, costs []attribute.Cost, sites []chec
 	if len(of) == 0 {
 		return
 	}
+	ordinals := ordinalsOf(sites)
 	k := 0 // functions are those of costs that have a site, in the same order
 	for _, c := range costs {
 		s, there := siteOf(sites, c.Site)
@@ -116,21 +120,52 @@ func (r *Run) places(all []attribute.Place, costs []attribute.Cost, sites []chec
 			continue
 		}
 		if places := of[c.Site]; len(places) > 1 || len(places) == 1 && places[0].Site != 0 {
-			r.Functions[k].divide(s, places, c, sites)
+			r.Functions[k].divide(s, places, c, sites, ordinals)
 		}
 		k++
 	}
 }
 
+// ordinalsOf are the ordinals of places, by their sites: of those that kind and lines do not tell apart, in the order
+// of their columns. A site is known whether the run came to it or not, so each run of the same source has the same.
+func ordinalsOf(sites []checkpoint.Site) map[checkpoint.SiteID]int {
+	type key struct {
+		file, function string
+		kind           checkpoint.SiteKind
+		line, end      int
+	}
+	alike := map[key][]checkpoint.Site{}
+	for _, s := range sites {
+		if s.Kind.IsPlace() {
+			k := key{s.File, s.Func, s.Kind, s.Line, s.EndLine}
+			alike[k] = append(alike[k], s)
+		}
+	}
+	ordinals := map[checkpoint.SiteID]int{}
+	for _, all := range alike {
+		slices.SortFunc(all, func(x, y checkpoint.Site) int {
+			return cmp.Or(cmp.Compare(x.Col, y.Col), cmp.Compare(x.ID, y.ID))
+		})
+		for i, s := range all {
+			if i > 0 {
+				ordinals[s.ID] = i
+			}
+		}
+	}
+	return ordinals
+}
+
 // divide divides what a function used itself among its places.
 func (f *Function) divide(function checkpoint.Site, places []attribute.Place, c attribute.Cost,
-	sites []checkpoint.Site) {
+	sites []checkpoint.Site, ordinals map[checkpoint.SiteID]int) {
 	rest := Place{Kind: string(checkpoint.RestPlace), Line: function.Line, EndLine: function.EndLine}
 	line := func(p attribute.Place) int {
 		s, _ := siteOf(sites, p.Site)
 		return s.Line
 	}
-	slices.SortStableFunc(places, func(x, y attribute.Place) int { return cmp.Compare(line(x), line(y)) })
+	slices.SortStableFunc(places, func(x, y attribute.Place) int {
+		return cmp.Or(cmp.Compare(line(x), line(y)), cmp.Compare(ordinals[x.Site], ordinals[y.Site]))
+	})
 	var wall, cpu []float64
 	var restWall, restCPU float64
 	for _, p := range places {
@@ -140,7 +175,8 @@ func (f *Function) divide(function checkpoint.Site, places []attribute.Place, c 
 			restCPU += nanoseconds(p.CPU)
 			continue
 		}
-		f.Places = append(f.Places, Place{Kind: string(s.Kind), Line: s.Line, EndLine: s.EndLine, Count: p.Count})
+		f.Places = append(f.Places, Place{Kind: string(s.Kind), Line: s.Line, EndLine: s.EndLine, Count: p.Count,
+			Ordinal: ordinals[p.Site]})
 		wall, cpu = append(wall, nanoseconds(p.Time)), append(cpu, nanoseconds(p.CPU))
 	}
 	f.Places = append(f.Places, rest)

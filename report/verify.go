@@ -205,6 +205,8 @@ func (c *check) functions(r *Run) {
 	for i, f := range r.Functions {
 		field := fmt.Sprintf("functions[%d] (%s).", i, f.Name)
 		c.times(field, f)
+		c.places(field, f)
+		c.inner(field, f)
 		c.interval(field+"self_energy_j", f.SelfEnergyLoJ, f.SelfEnergyJ, f.SelfEnergyHiJ)
 		c.interval(field+"inclusive_energy_j", f.InclusiveEnergyLoJ, f.InclusiveEnergyJ, f.InclusiveEnergyHiJ)
 		c.ratio(field+"avg_power_w", "self energy by self time", f.AvgPowerW, f.SelfEnergyJ, f.SelfTimeS)
@@ -233,6 +235,64 @@ func (c *check) functions(r *Run) {
 		if l.Name == LineFunctions {
 			c.sum("ledger ("+LineFunctions+").energy_j", "the self energies of functions", l.EnergyJ, sum)
 		}
+	}
+}
+
+// places holds the places of a function against its own figures, which they have together.
+func (c *check) places(field string, f Function) {
+	if len(f.Places) == 0 {
+		return
+	}
+	var energy Joules
+	var self, cpu float64
+	for k, p := range f.Places {
+		self, cpu = self+p.SelfTimeS, cpu+p.CPUTimeS
+		if (p.SelfEnergyJ == nil) != (f.SelfEnergyJ == nil) {
+			c.fault(fmt.Sprintf("%splaces[%d].self_energy_j", field, k),
+				"it and that of its function are known together or not at all")
+			return
+		}
+		if p.SelfEnergyJ != nil {
+			energy += *p.SelfEnergyJ
+		}
+	}
+	if f.SelfEnergyJ != nil {
+		c.sum(field+"self_energy_j", "its places", *f.SelfEnergyJ, energy)
+	}
+	least := 1e-9 * float64(1+len(f.Places)) // s, by which times may be off as they were rounded
+	if math.Abs(f.SelfTimeS-self) > least {
+		c.fault(field+"self_time_s", "%g s, but its places add up to %g s", f.SelfTimeS, self)
+	}
+	if math.Abs(f.CPUTimeS-cpu) > least {
+		c.fault(field+"cpu_time_s", "%g s, but its places add up to %g s", f.CPUTimeS, cpu)
+	}
+}
+
+// inner holds what a function called that has no checkpoints against the stack samples and the energy of the function.
+func (c *check) inner(field string, f Function) {
+	for k, g := range f.Inner {
+		field := fmt.Sprintf("%sinner[%d].", field, k)
+		c.interval(field+"self_energy_j", g.SelfEnergyLoJ, g.SelfEnergyJ, g.SelfEnergyHiJ)
+		c.interval(field+"inclusive_energy_j", g.InclusiveEnergyLoJ, g.InclusiveEnergyJ, g.InclusiveEnergyHiJ)
+		if g.StackSamples < 0 || g.StackSamples > g.StackSamplesInclusive || g.StackSamplesInclusive > f.InnerSamples {
+			c.fault(field+"stack_samples", "%d, %d with what it called, of %d of its function", g.StackSamples,
+				g.StackSamplesInclusive, f.InnerSamples)
+			continue
+		}
+		self, _, _ := f.part(g.StackSamples)
+		whole, _, _ := f.part(g.StackSamplesInclusive)
+		c.part(field+"self_energy_j", g.SelfEnergyJ, self)
+		c.part(field+"inclusive_energy_j", g.InclusiveEnergyJ, whole)
+	}
+}
+
+// part holds a part of an energy against what samples make it.
+func (c *check) part(field string, got, want *Joules) {
+	switch {
+	case (got == nil) != (want == nil):
+		c.fault(field, "it and that of its function are known together or not at all")
+	case got != nil && *got != *want:
+		c.fault(field, "%s J, but its stack samples make it %s J", decimal(*got), decimal(*want))
 	}
 }
 

@@ -112,6 +112,9 @@ func (m Measurement) check(meta report.Meta) (faults []string) {
 				"without its callees", i, cost.InclusiveEnergyJ.Float()))
 		}
 	}
+	for i, cost := range m.Functions {
+		faults = append(faults, cost.checkPlaces(fmt.Sprintf("functions[%d].", i))...)
+	}
 	whole, program := m.EnergyJ, m.ProgramEnergyJ
 	if whole != nil && *whole != top {
 		faults = append(faults, fmt.Sprintf("energy_j: %g J, but its domains at the top level add up to %g J",

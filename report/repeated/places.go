@@ -3,6 +3,7 @@ package repeated
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"cg/checkpoint"
@@ -15,6 +16,7 @@ type Place struct {
 	Kind    string `json:"kind"` // line, block or rest
 	Line    int    `json:"line"`
 	EndLine int    `json:"end_line"`
+	Ordinal int    `json:"ordinal,omitempty"` // see report.Place
 	// Text is the line as the source has it, of the last run that quotes it.
 	Text        string     `json:"text,omitempty"`
 	Count       *Statistic `json:"count"`
@@ -61,19 +63,16 @@ func (c *Command) DearestPlaces() (all []PlaceIn) {
 // IsRest reports whether a place is what is in no other place of its function.
 func (p Place) IsRest() bool { return p.Kind == string(checkpoint.RestPlace) }
 
-// placeCosts are those of a run of the function. Places of one kind and line are told apart by their order.
+// placeCosts are those of a run of the function. A place is known by its kind, its lines and its ordinal.
 func (f *Function) placeCosts(all []report.Place, whole bool) (costs []PlaceCost) {
-	used := map[int]bool{}
 	for _, p := range all {
-		i := 0
-		for i < len(f.Places) && (used[i] || f.Places[i].Kind != p.Kind || f.Places[i].Line != p.Line ||
-			f.Places[i].EndLine != p.EndLine) {
-			i++
+		i := slices.IndexFunc(f.Places, func(q Place) bool {
+			return q.Kind == p.Kind && q.Line == p.Line && q.EndLine == p.EndLine && q.Ordinal == p.Ordinal
+		})
+		if i < 0 {
+			i = len(f.Places)
+			f.Places = append(f.Places, Place{Kind: p.Kind, Line: p.Line, EndLine: p.EndLine, Ordinal: p.Ordinal})
 		}
-		if i == len(f.Places) {
-			f.Places = append(f.Places, Place{Kind: p.Kind, Line: p.Line, EndLine: p.EndLine})
-		}
-		used[i] = true
 		f.Places[i].Text = cmp.Or(p.Text, f.Places[i].Text)
 		cost := PlaceCost{Place: i, Count: p.Count, SelfTimeS: p.SelfTimeS}
 		if whole {
@@ -131,7 +130,8 @@ func (c *Command) sortPlaces() {
 			}
 			return 0
 		}
-		return cmp.Or(cmp.Compare(rest(x), rest(y)), cmp.Compare(x.Line, y.Line))
+		return cmp.Or(cmp.Compare(rest(x), rest(y)), cmp.Compare(x.Line, y.Line), cmp.Compare(x.EndLine, y.EndLine),
+			cmp.Compare(x.Ordinal, y.Ordinal))
 	}
 	for i := range c.Functions {
 		f := &c.Functions[i]
@@ -175,4 +175,28 @@ func (c Cost) placesKnown(f Function) error {
 		}
 	}
 	return nil
+}
+
+// checkPlaces holds the places of a function in a run against its own figures, which they have together.
+func (c Cost) checkPlaces(field string) (faults []string) {
+	if len(c.Places) == 0 {
+		return nil
+	}
+	var energy report.Joules
+	seconds := 0.0
+	for _, p := range c.Places {
+		seconds += p.SelfTimeS
+		if p.SelfEnergyJ != nil {
+			energy += *p.SelfEnergyJ
+		}
+	}
+	if c.SelfEnergyJ != nil && *c.SelfEnergyJ != energy {
+		faults = append(faults, fmt.Sprintf("%sself_energy_j: %g J, but its places add up to %g J", field,
+			c.SelfEnergyJ.Float(), energy.Float()))
+	}
+	if math.Abs(c.SelfTimeS-seconds) > 1e-9*float64(1+len(c.Places)) {
+		faults = append(faults, fmt.Sprintf("%sself_time_s: %g s, but its places add up to %g s", field, c.SelfTimeS,
+			seconds))
+	}
+	return faults
 }

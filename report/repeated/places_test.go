@@ -58,3 +58,45 @@ func TestPlacesOverRuns(t *testing.T) {
 		t.Errorf("a place that is not there: %v", err)
 	}
 }
+
+// TestBlocksOnOneLineStayApart: a run that came to the second of two blocks on a line alone does not take it for the
+// first, and what a run's places do not add up to is a fault.
+func TestBlocksOnOneLineStayApart(t *testing.T) {
+	r := &repeated.Result{Commands: []repeated.Command{{Measurements: []repeated.Measurement{}}}}
+	for k, ordinals := range [][]int{{1}, {0, 1}, {0}} {
+		run := used(t, 4, 1)
+		f := &run.Functions[0]
+		rest := report.Place{Kind: "rest", Line: 1, EndLine: 9, SelfTimeS: f.SelfTimeS, SelfEnergyJ: new(report.Joules)}
+		*rest.SelfEnergyJ = *f.SelfEnergyJ
+		for _, n := range ordinals {
+			f.Places = append(f.Places, report.Place{Kind: "block", Line: 3, EndLine: 3, Ordinal: n, Count: uint64(n + 1),
+				SelfEnergyJ: new(report.Joules)})
+		}
+		f.Places = append(f.Places, rest)
+		r.Add(0, k, false, run)
+	}
+	r.Commands[0].Summarize(false)
+	r.Compare()
+	places := r.All()[0].Functions[0].Places
+	if len(places) != 3 || places[0].Ordinal != 0 || places[1].Ordinal != 1 || !places[2].IsRest() {
+		t.Fatalf("%+v", places)
+	}
+	if first, second := places[0].Count.Mean, places[1].Count.Mean; first != 2./3 || second != 4./3 {
+		t.Errorf("they were come to %g and %g times, want 2/3 and 4/3", first, second)
+	}
+	of := func() (faults []string) {
+		for _, f := range r.Check("") {
+			if strings.Contains(f, "its places") {
+				faults = append(faults, f)
+			}
+		}
+		return faults
+	}
+	if faults := of(); len(faults) > 0 {
+		t.Errorf("%q", faults)
+	}
+	r.All()[0].Measurements[1].Functions[0].Places[0].SelfTimeS = 1
+	if faults := of(); len(faults) != 1 || !strings.Contains(faults[0], "measurements[1].functions[0].self_time_s") {
+		t.Errorf("a time was changed: %q", faults)
+	}
+}

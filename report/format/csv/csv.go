@@ -92,8 +92,8 @@ func columnsOf(table string, domains []string) []string {
 		return []string{"run", "path", "parent", "name", "file", "line", "calls", "self_energy_j", "self_time_s",
 			"cpu_time_s"}
 	case "places":
-		return []string{"run", "function", "file", "kind", "line", "end_line", "count", "self_energy_j", "self_time_s",
-			"cpu_time_s", "text"}
+		return []string{"run", "function", "file", "kind", "line", "end_line", "ordinal", "count", "self_energy_j",
+			"self_time_s", "cpu_time_s", "text"}
 	case "inner":
 		return []string{"run", "function", "name", "file", "line", "language", "stack_samples",
 			"stack_samples_inclusive", "self_energy_j", "self_energy_lo_j", "self_energy_hi_j", "inclusive_energy_j",
@@ -176,7 +176,8 @@ func rowsOf(r *report.Run, table string, domains []string, row func(fields ...an
 	case "places":
 		for _, f := range r.Functions {
 			for _, p := range f.Places {
-				row(f.Name, f.File, p.Kind, p.Line, p.EndLine, p.Count, p.SelfEnergyJ, p.SelfTimeS, p.CPUTimeS, p.Text)
+				row(f.Name, f.File, p.Kind, p.Line, p.EndLine, p.Ordinal, p.Count, p.SelfEnergyJ, p.SelfTimeS,
+					p.CPUTimeS, p.Text)
 			}
 		}
 	}
@@ -222,8 +223,18 @@ func cell(v any) string {
 	return fmt.Sprint(v)
 }
 
-// writeRepeated writes a row for each measurement.
-func writeRepeated(w io.Writer, r *repeated.Result, _ format.Options) error {
+// repeatedTables are what repeated runs have besides their measurements, which is what is written unless one is chosen.
+var repeatedTables = format.Choice{Flag: "table", Values: []string{"functions", "places"}}
+
+// writeRepeated writes a row for each measurement, or a table over all of them.
+func writeRepeated(w io.Writer, r *repeated.Result, o format.Options) error {
+	if o.Chosen["table"] != "" {
+		table, err := o.Choose(repeatedTables)
+		if err != nil {
+			return fmt.Errorf("of repeated runs, %w, or leave --table out for the measurements", err)
+		}
+		return writeOver(w, r, table)
+	}
 	c := csv.NewWriter(w)
 	columns := []string{"command", "round", "warmup", "program_energy_j", "energy_j", "energy_kind", "duration_s",
 		"cpu_s", "power_w", "exit_status", "timed_out"}
@@ -261,4 +272,61 @@ func writeRepeated(w io.Writer, r *repeated.Result, _ format.Options) error {
 	return c.Error()
 }
 
-func writeMerged(w io.Writer, l *merge.Logs, _ format.Options) error { return l.WriteCSV(w) }
+// statistics are the cells of figures over runs: the mean, and its interval of 95 %.
+func statistics(all ...*repeated.Statistic) (cells []string) {
+	for _, s := range all {
+		var mean, lo, hi *float64
+		if s != nil {
+			mean, lo, hi = &s.Mean, s.CI95Lower, s.CI95Upper
+		}
+		cells = append(cells, cell(mean), cell(lo), cell(hi))
+	}
+	return cells
+}
+
+// writeOver writes what functions or their places used over repeated runs, the mean of each figure with its interval.
+func writeOver(w io.Writer, r *repeated.Result, table string) error {
+	c := csv.NewWriter(w)
+	columns := []string{"command", "name", "file", "line", "language", "kind", "runs", "energy_kind"}
+	figures := []string{"calls", "self_energy_j", "inclusive_energy_j", "self_time_s"}
+	if table == "places" {
+		columns = []string{"command", "function", "file", "kind", "line", "end_line", "ordinal", "text"}
+		figures = []string{"count", "self_energy_j", "self_time_s"}
+	}
+	for _, name := range figures {
+		columns = append(columns, name, name+"_ci95_lower", name+"_ci95_upper")
+	}
+	c.Write(columns)
+	for _, command := range r.All() {
+		for _, f := range command.Functions {
+			if table == "functions" {
+				c.Write(append([]string{cell(command.Line()), cell(f.Name), cell(f.File), cell(f.Line),
+					cell(f.Language), cell(f.Kind), cell(f.Runs), cell(string(f.EnergyKind))},
+					statistics(f.Calls, f.SelfEnergyJ, f.InclusiveEnergyJ, f.SelfTimeS)...))
+				continue
+			}
+			for _, p := range f.Places {
+				c.Write(append([]string{cell(command.Line()), cell(f.Name), cell(f.File), cell(p.Kind), cell(p.Line),
+					cell(p.EndLine), cell(p.Ordinal), cell(p.Text)},
+					statistics(p.Count, p.SelfEnergyJ, p.SelfTimeS)...))
+			}
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
+// oneTable refuses the choice of a table where there is one.
+func oneTable(o format.Options, of string) error {
+	if o.Chosen["table"] == "" {
+		return nil
+	}
+	return fmt.Errorf("--table: %s has one table: leave it out", of)
+}
+
+func writeMerged(w io.Writer, l *merge.Logs, o format.Options) error {
+	if err := oneTable(o, "a file of merged logs"); err != nil {
+		return err
+	}
+	return l.WriteCSV(w)
+}
