@@ -46,7 +46,7 @@ var rank = map[string]int{
 	"cg/track/energylog": 0, "cg/track/merge": 10, "cg/track/slurm": 0, "cg/report/iotrace": 86,
 	// These import no room but those that any may use.
 	"cg/checkpoint": 0, "cg/config": 0, "cg/crash": 0, "cg/crash/onpurpose": 0, "cg/docs": 0, "cg/instrument/edit": 0, "cg/instrument/syntax": 0,
-	"cg/launcher": 0, "cg/load": 0, "cg/mqtt": 0, "cg/nemb/leaks": 0, "cg/nemb/simulate": 0, "cg/ranks": 0, "cg/runtimes": 0, "cg/runtimes/sdk/spec/generate": 0, "cg/runtimes/prebuild": 10, "cg/statistics": 0, "cg/sweep": 0, "cg/work": 0,
+	"cg/launcher": 0, "cg/load": 0, "cg/mqtt": 0, "cg/nemb/leaks": 0, "cg/nemb/simulate": 5, "cg/nemb/dcgm/abi": 0, "cg/nemb/dcgm": 10, "cg/ranks": 0, "cg/runtimes": 0, "cg/runtimes/sdk/spec/generate": 0, "cg/runtimes/prebuild": 10, "cg/statistics": 0, "cg/sweep": 0, "cg/work": 0,
 	// Any room may use these. They know nothing of cg.
 	"cg/manual": 0, "cg/near": -10, "cg/pattern": -10, "cg/tool": -10, "cg/scratch": -10, "cg/shown": -10, "cg/long": -10, "cg/runtimes/sdk/spec": -10,
 }

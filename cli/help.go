@@ -350,6 +350,8 @@ var variables = [][2]string{
 	{"CG_CONFIG", "file of settings in place of " + projectFile + " and the user's"},
 	{"CG_SYSROOT", "folder that stands for / when sensors are read"},
 	{"CG_CUPTI", "file or folder of the libcupti.so that cg gpu uses"},
+	{"CG_DCGM", "HOST[:PORT] or socket of the host engine of NVIDIA's DCGM, which tells how active MIG instances " +
+		"are; off: it is not asked"},
 	{"CG_RANK, CG_SIZE, CG_NODE, CG_NODE_DIR", "rank, number of ranks, node and the folder that a node's ranks " +
 		"share, where the launcher does not tell them"},
 	{"NO_COLOR", "not empty: no colours (no-color.org)"},

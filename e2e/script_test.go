@@ -200,6 +200,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("CG_TEST_BIN", os.Getenv("CG_TEST_BIN"))
 			e.Setenv("XDG_CACHE_HOME", os.Getenv("CG_TEST_CACHE"))
 			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("CG_DCGM", "off") // that of the machine
 			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, ".config"))
 			// Shims of pyenv look here.
 			if home, err := os.UserHomeDir(); err == nil && os.Getenv("PYENV_ROOT") == "" {
@@ -245,6 +246,7 @@ func TestScripts(t *testing.T) {
 			"empty":  checkEmpty,
 			"status": checkStatus,
 			"nvml":   makeNVML,
+			"dcgm":   makeDCGM,
 			"amdsmi": makeAMDSMI,
 			"cupti":  makeCUPTI,
 			"busy":   makeBusy,
@@ -371,6 +373,12 @@ func makeNVML(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	_, err := simulate.NVML(dir, conf, args[2:]...)
+	ts.Check(err)
+}
+
+// makeDCGM makes DCGM's library for the GPUs of that of NVML, which lies in the same folder: dcgm DIR CONF.
+func makeDCGM(ts *testscript.TestScript, neg bool, args []string) {
+	_, err := simulate.DCGM(ts.MkAbs(args[0]), ts.ReadFile(args[1]))
 	ts.Check(err)
 }
 

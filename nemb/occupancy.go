@@ -1,6 +1,7 @@
 package nemb
 
 import (
+	"slices"
 	"time"
 
 	"cg/checkpoint"
@@ -32,7 +33,10 @@ type Occupancy struct {
 	Uses      []Use
 	From, To  checkpoint.Instant
 	KnowsUses bool
-	// Method says what Uses are taken from, NVMLUtilization or AMDSMIProcesses.
+	// Instances are those of a device that is divided (MIG), which compute side by side. They stand in for Uses.
+	Instances []Instance
+	// Method says what Uses or Instances are taken from: NVMLUtilization, AMDSMIProcesses, DCGMInstances,
+	// GPMInstances or SliceInstances.
 	Method string
 	// Quiet tells that no kernel at all ran in the driver's last sample of the device.
 	Quiet bool
@@ -47,10 +51,13 @@ type Occupancy struct {
 	Err     error   // what the driver answered, where it refused
 }
 
-// What Uses are taken from (the report's gpu_method).
+// What Uses and Instances are taken from (the report's gpu_method).
 const (
 	NVMLUtilization = "nvml_process_utilization"
 	AMDSMIProcesses = "amdsmi_processes"
+	DCGMInstances   = "dcgm_instance_activity" // how active each instance was, by DCGM
+	GPMInstances    = "gpm_instance_activity"  // the same by NVML (GPM, from Hopper on)
+	SliceInstances  = "mig_slices"             // nothing tells that: by the size of instances with processes
 )
 
 // Refusal says why a driver does not tell who uses a device.
@@ -61,7 +68,7 @@ const (
 	NotRefused         Refusal = ""
 	RefusedUnsupported Refusal = "unsupported" // the device or the driver's version cannot
 	RefusedDenied      Refusal = "denied"      // the user may not ask
-	RefusedPartitioned Refusal = "mig"         // the device is divided into instances, for which the driver tells no use
+	RefusedPartitioned Refusal = "mig"         // the device is divided into instances, which the driver does not list
 	RefusedFailed      Refusal = "failed"      // the driver failed
 )
 
@@ -77,6 +84,54 @@ type Context struct {
 type Use struct {
 	PID          int
 	Part, Lo, Hi float64
+}
+
+// Instance is a part of a device with processors of its own, on which its Members compute. Part is how much of the
+// whole device it used, 0 to 1: its share of the processors by the part of the time in which these worked. Lo and Hi
+// bound it. An instance without members is one of which it is not known whose processes compute on it.
+type Instance struct {
+	Part, Lo, Hi float64
+	Members      []Member
+}
+
+// Used is what each process used: Uses, or its share of each of the Instances, whose bounds are from none to all where
+// it is not the only member.
+func (o *Occupancy) Used() []Use {
+	if len(o.Instances) == 0 {
+		return o.Uses
+	}
+	var all []Use
+	add := func(u Use) {
+		if i := slices.IndexFunc(all, func(b Use) bool { return b.PID == u.PID }); i >= 0 {
+			all[i].Part, all[i].Lo, all[i].Hi = all[i].Part+u.Part, all[i].Lo+u.Lo, all[i].Hi+u.Hi
+			return
+		}
+		all = append(all, u)
+	}
+	for _, in := range o.Instances {
+		sum := 0.0
+		for _, m := range in.Members {
+			sum += m.Weight
+		}
+		if len(in.Members) == 0 {
+			add(Use{Part: in.Part, Lo: in.Lo, Hi: in.Hi})
+		}
+		for _, m := range in.Members {
+			u := Use{PID: m.PID, Part: in.Part * m.Weight / sum, Hi: in.Hi}
+			if len(in.Members) == 1 {
+				u.Lo = in.Lo
+			}
+			add(u)
+		}
+	}
+	return all
+}
+
+// Member is a process that holds a context on an instance. PID is as Context's. Weight is its share of the instance's
+// processors, more than 0, in any unit that all members have.
+type Member struct {
+	PID    int
+	Weight float64
 }
 
 // Lifetime is for how long kernels of a process have run since it started, with its bounds.

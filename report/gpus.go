@@ -36,7 +36,8 @@ type GPUs struct {
 // up to that of its domain.
 type GPU struct {
 	Domain string `json:"domain"`
-	// Method is nvml_process_utilization, amdsmi_processes, nvml_accounting or unattributed.
+	// Method is nvml_process_utilization, amdsmi_processes, dcgm_instance_activity, gpm_instance_activity, mig_slices,
+	// nvml_accounting or unattributed.
 	Method string `json:"gpu_method"`
 	// Reason says why there is unattributed energy; "" where there is next to none.
 	Reason string `json:"reason"`
@@ -133,6 +134,9 @@ var gpuWords = map[string]string{
 	gpus.Utilization:  "by the driver's samples of what processes use",
 	gpus.Processes:    "by what AMD SMI tells of processes",
 	gpus.Accounting:   "by the driver's accounting of processes",
+	gpus.ByDCGM:       "by how active DCGM says each MIG instance was",
+	gpus.ByGPM:        "by how active the driver says each MIG instance was",
+	gpus.BySlices:     "by the size of the MIG instances that processes held",
 	gpus.Unattributed: "on which it held no context",
 }
 

@@ -113,8 +113,9 @@ var refusals = map[nemb.Refusal]struct{ text, fix string }{
 		"sudo nvidia-smi --accounting-mode=1"},
 	nemb.RefusedDenied: {"this user may not ask what processes use",
 		"sudo cg doctor --gpu (to see whether root may)"},
-	nemb.RefusedPartitioned: {"it is divided into MIG instances, for which the driver tells no use by processes", ""},
-	nemb.RefusedFailed:      {"the driver fails when it is asked for its processes", ""},
+	nemb.RefusedPartitioned: {"it is divided into MIG instances, and the driver does not list them",
+		"sudo nvidia-smi mig -lgi"},
+	nemb.RefusedFailed: {"the driver fails when it is asked for its processes", ""},
 }
 
 // processesOfGPU tells whether the energy of a GPU can be divided among processes.
@@ -124,6 +125,15 @@ func (d *Diagnosis) processesOfGPU(id string, o nemb.Occupancy) {
 		contexts = fmt.Sprintf("%d hold it now", len(o.Contexts))
 	}
 	switch {
+	case o.KnowsUses && o.Method == nemb.SliceInstances:
+		d.add("processes", Warning, "sudo systemctl start nvidia-dcgm", "%s: it is divided into MIG instances, and "+
+			"nothing tells how active each is (%v): their processes share its energy by the size of instances, in "+
+			"wide bounds; %s", id, o.Err, contexts)
+	case o.KnowsUses && o.Method == nemb.DCGMInstances:
+		d.add("processes", Fine, "", "%s: DCGM tells how active each of its MIG instances is; %s", id, contexts)
+	case o.KnowsUses && o.Method == nemb.GPMInstances:
+		d.add("processes", Fine, "", "%s: the driver (GPM) tells how active each of its MIG instances is; %s", id,
+			contexts)
 	case o.KnowsUses:
 		d.add("processes", Fine, "", "%s: the driver samples what processes use of it; %s", id, contexts)
 	case o.KnowsLifetimes:

@@ -101,7 +101,7 @@ func (m *measurer) roots() map[int]int {
 func (m *measurer) askOne(g *gpu, roots map[int]int) {
 	o := g.sensor.Occupants()
 	g.forget(m.now())
-	for _, u := range o.Uses {
+	for _, u := range o.Used() {
 		m.own(g, u.PID, roots)
 	}
 	for _, c := range o.Contexts {

@@ -8,16 +8,21 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"cg/nemb/dcgm/abi"
 )
 
 //go:embed nvml/nvml.c
 var nvmlSource string
 
+//go:embed nvml/instances.c
+var instancesSource string
+
 // NVML compiles a library of GPUs that do not exist to dir/libnvidia-ml.so.1,
 // with what conf says of them in its file .conf; nvml/nvml.c describes both.
 // define leaves functions out, such as "NO_ENERGY". It takes a C compiler.
 func NVML(dir, conf string, define ...string) (path string, err error) {
-	return library(filepath.Join(dir, "libnvidia-ml.so.1"), nvmlSource, conf, define)
+	return library(filepath.Join(dir, "libnvidia-ml.so.1"), nvmlSource+instancesSource, conf, define)
 }
 
 //go:embed amdsmi/amdsmi.c
@@ -27,6 +32,15 @@ var amdsmiSource string
 // replaces that, too.
 func AMDSMI(dir, conf string, define ...string) (path string, err error) {
 	return library(filepath.Join(dir, "libamd_smi.so"), amdsmiSource, conf, define)
+}
+
+//go:embed dcgm/dcgm.c
+var dcgmSource string
+
+// DCGM compiles a library of DCGM's to dir/libdcgm.so.4, which knows the GPUs of the library that NVML has made there;
+// dcgm/dcgm.c describes its file. NVMLConf replaces that, too.
+func DCGM(dir, conf string, define ...string) (path string, err error) {
+	return library(filepath.Join(dir, "libdcgm.so.4"), "#define _GNU_SOURCE\n"+abi.Header+dcgmSource, conf, define)
 }
 
 // made are the libraries of this process by what they are made of: a compiler takes longer than a test.

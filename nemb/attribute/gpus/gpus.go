@@ -7,8 +7,10 @@
 //
 //  1. where the driver samples the utilisation of processes, each span of time is divided by
 //     the parts of it in which kernels of each ran, less idle power;
-//  2. where it accounts for processes, the whole run is, by how long their kernels ran;
-//  3. else nothing is, and the energy is unattributed, with a reason.
+//  2. where the GPU is divided into instances (MIG), each span is, by the size of each
+//     instance and how active it was, or by size alone;
+//  3. where it accounts for processes, the whole run is, by how long their kernels ran;
+//  4. else nothing is, and the energy is unattributed, with a reason.
 //
 // Who ran at the same time shares a span's energy by time: that kernels of one draw more than
 // those of another is not seen. The bounds are of the driver's rounding, of the edges of its
@@ -26,6 +28,9 @@ import (
 const (
 	Utilization  = nemb.NVMLUtilization
 	Processes    = nemb.AMDSMIProcesses
+	ByDCGM       = nemb.DCGMInstances
+	ByGPM        = nemb.GPMInstances
+	BySlices     = nemb.SliceInstances
 	Accounting   = "nvml_accounting"
 	Unattributed = "unattributed"
 )
@@ -59,10 +64,9 @@ var whyUnattributed = map[Reason]string{
 
 	Reason(nemb.RefusedUnsupported): "its driver tells neither the utilisation of processes nor accounts for " +
 		"them (sudo nvidia-smi --accounting-mode=1; of an AMD GPU with several processes, ROCm 7)",
-	Reason(nemb.RefusedDenied): "the driver does not let this user ask for other processes",
-	Reason(nemb.RefusedPartitioned): "it is divided into MIG instances, for which the driver tells no use by " +
-		"processes",
-	Reason(nemb.RefusedFailed): "the driver failed when it was asked for its processes",
+	Reason(nemb.RefusedDenied):      "the driver does not let this user ask for other processes",
+	Reason(nemb.RefusedPartitioned): "it is divided into MIG instances, and the driver does not list them",
+	Reason(nemb.RefusedFailed):      "the driver failed when it was asked for its processes",
 }
 
 // Why says the reason in words; empty where there is none to tell.
@@ -172,10 +176,46 @@ func (l *Log) Add(o nemb.Occupancy, of func(pid int) Owner) {
 			s.unknown.add(u)
 		}
 	}
+	for _, in := range o.Instances {
+		s.state = active
+		l.instance(&s, in, of)
+	}
 	if s.program.part+s.other.part+s.unknown.part <= 0 {
 		s.state = quiet
 	}
 	l.spans = extend(l.spans, s)
+}
+
+// instance adds what one of a divided GPU used. It is its members' by their weights. Where they are not all somebody's,
+// nothing bounds how much of it each had.
+func (l *Log) instance(s *span, in nemb.Instance, of func(pid int) Owner) {
+	var weights [3]float64 // of the program, others and unknown
+	sum := 0.0
+	for _, m := range in.Members {
+		k := 2
+		switch l.note(of, m.PID) {
+		case Program:
+			k, l.held = 0, true
+		case Other:
+			k = 1
+		}
+		weights[k] += m.Weight
+		sum += m.Weight
+	}
+	if sum <= 0 { // the driver tells no processes on it
+		l.foreign = l.foreign || in.Part > 0
+		weights[2], sum = 1, 1
+	}
+	for k, to := range []*share{&s.program, &s.other, &s.unknown} {
+		if weights[k] <= 0 {
+			continue
+		}
+		u := nemb.Use{Part: in.Part * weights[k] / sum, Hi: in.Hi}
+		if weights[k] == sum {
+			u.Lo = in.Lo
+		}
+		to.add(u)
+	}
 }
 
 // note is whose a process is.

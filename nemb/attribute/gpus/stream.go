@@ -107,7 +107,7 @@ func (s *Stream) Answer(o nemb.Occupancy) {
 		}
 	} else {
 		s.refused, s.refusedBy = Resolved, nil
-		for _, u := range o.Uses {
+		for _, u := range o.Used() {
 			if u.Part > 0 {
 				t.state = active
 				t.uses = append(t.uses, u)

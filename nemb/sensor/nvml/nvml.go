@@ -112,8 +112,9 @@ const (
 // nvmlLibrary is NVML, initialized once and shut down with its last user.
 type nvmlLibrary struct {
 	nvml.Interface
-	mu    sync.Mutex
-	users int
+	beside string // where DCGM's library is, "" for the linker's
+	mu     sync.Mutex
+	users  int
 }
 
 func (l *nvmlLibrary) use() *nvmlLibrary {
@@ -159,7 +160,11 @@ func openNVML(root nemb.Root) (*nvmlLibrary, error) {
 		return nil, sensor.Fixable(fmt.Errorf("nvml: %s: install the driver's libraries anew, or leave nvml out with "+
 			"-s", text))
 	}
-	return startNVML(nvml.New(nvml.WithLibraryPath(path)))
+	started, err := startNVML(nvml.New(nvml.WithLibraryPath(path)))
+	if started != nil {
+		started.beside = dcgmFolder(root)
+	}
+	return started, err
 }
 
 func startNVML(lib nvml.Interface) (*nvmlLibrary, error) {
@@ -401,7 +406,12 @@ func (s *gpuEnergy) integrate(dst *nemb.Energy) error {
 }
 
 func (s *gpuEnergy) Close() error {
-	s.asking.End("nvml: "+s.gpu.id, nil)
+	s.asking.End("nvml: "+s.gpu.id, func() error {
+		if told := s.who.mig.activity; told != nil {
+			told.close()
+		}
+		return nil
+	})
 	return s.desk.End("nvml: "+s.gpu.id, s.lib.Close)
 }
 

@@ -23,6 +23,7 @@ type occupants struct {
 	clock func() (mono checkpoint.Instant, unixMicros uint64)
 	// local tells whether a number of a process is one of this PID namespace.
 	local func(pid int) bool
+	mig   partition
 }
 
 func newOccupants() occupants {
@@ -64,7 +65,11 @@ func (s *gpuEnergy) occupancy() nemb.Occupancy {
 	if s.who.last == 0 {
 		s.who.last = micros
 	}
-	s.contexts(&o)
+	running := s.contexts(&o)
+	if mode, _, code := s.gpu.device.GetMigMode(); code == nvml.SUCCESS && mode == nvml.DEVICE_MIG_ENABLE {
+		s.instances(&o, running, micros)
+		return o
+	}
 	s.uses(&o, micros)
 	if !o.KnowsUses {
 		s.lifetimes(&o, micros)
@@ -81,15 +86,15 @@ func (w *occupants) number(pid uint32) int {
 }
 
 // contexts lists the processes that hold contexts: those that compute, those that draw (OpenGL, Vulkan), and MPS's
-// clients. What is not told of contexts that draw is not known of any.
-func (s *gpuEnergy) contexts(o *nemb.Occupancy) {
+// clients. What is not told of contexts that draw is not known of any. It gives those that compute.
+func (s *gpuEnergy) contexts(o *nemb.Occupancy) []nvml.ProcessInfo {
 	var running, drawing, clients []nvml.ProcessInfo
 	err := s.gpu.ask("processes", func(d nvml.Device) (code nvml.Return) {
 		running, code = d.GetComputeRunningProcesses()
 		return code
 	})
 	if o.KnowsContexts = err == nil; !o.KnowsContexts {
-		return
+		return nil
 	}
 	var code nvml.Return
 	err = s.gpu.ask("graphics processes", func(d nvml.Device) nvml.Return {
@@ -102,8 +107,14 @@ func (s *gpuEnergy) contexts(o *nemb.Occupancy) {
 		return code
 	})
 	o.AtOnce = len(clients) > 0
+	s.hold(o, slices.Concat(running, drawing, clients))
+	return slices.Concat(running, clients)
+}
+
+// hold lists the contexts of processes.
+func (s *gpuEnergy) hold(o *nemb.Occupancy, all []nvml.ProcessInfo) {
 	seen := map[uint32]bool{}
-	for _, p := range slices.Concat(running, drawing, clients) {
+	for _, p := range all {
 		if seen[p.Pid] {
 			continue
 		}
@@ -167,7 +178,7 @@ func (s *gpuEnergy) uses(o *nemb.Occupancy, micros uint64) {
 		}
 		return
 	case err != nil:
-		o.Refused, o.Err = s.refusal(code), err
+		o.Refused, o.Err = refusal(code), err
 		return
 	}
 	newest := s.who.last
@@ -188,10 +199,7 @@ func (s *gpuEnergy) uses(o *nemb.Occupancy, micros uint64) {
 }
 
 // refusal says why the utilisation of processes is not told.
-func (s *gpuEnergy) refusal(code nvml.Return) nemb.Refusal {
-	if mode, _, answer := s.gpu.device.GetMigMode(); answer == nvml.SUCCESS && mode == nvml.DEVICE_MIG_ENABLE {
-		return nemb.RefusedPartitioned
-	}
+func refusal(code nvml.Return) nemb.Refusal {
 	switch {
 	case unsupported(code):
 		return nemb.RefusedUnsupported

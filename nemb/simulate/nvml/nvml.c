@@ -15,6 +15,11 @@
 //	mps I PID           PID is a client of MPS on device I
 //	migmode I           device I is divided into MIG instances; its handle is the whole
 //	mig I               the handle of device I is a MIG instance of it
+//	instance I GI N [hidden]  device I has a GPU instance GI of N slices, with one compute instance; hidden: only
+//	                    what lists all processes tells of it
+//	in PID GI [PART]    PID computes on GPU instance GI, for SM % of the time; meanwhile PART % of the
+//	                    instance's SMs work (100), and draw that part of the power
+//	slices I N          the slices of device I (7)
 //	architecture I N    NVML_DEVICE_ARCH_* of device I (9, Hopper)
 //	capability I N M    the compute capability of device I (9 0)
 //	habit I T W D       the counter of device I moves each T ms, by the mean power of the W ms that
@@ -27,9 +32,11 @@
 //
 // where FUNCTION is init, count, handle, energy, power, instant, average,
 // temperature, clock, utilization, memory, nvlink, pcie, processes (their utilisation),
-// contexts, graphics, accounting or architecture. With -DNO_FUNCTION (upper case: INIT, ENERGY,
-// POWER, FIELDS, PROCESSES, CONTEXTS) the library lacks it. Types and numbers are those of
-// nvml.h, written out: cg is compiled against the real one.
+// contexts (of the whole device), own (contexts of an instance), graphics, instances, attributes, gpm,
+// accounting or architecture. With -DNO_FUNCTION (upper case: INIT, ENERGY,
+// POWER, FIELDS, PROCESSES, CONTEXTS, GPM) the library lacks it. Types and numbers are those of
+// nvml.h, written out: cg is compiled against the real one. instances.c
+// follows this text.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
@@ -46,14 +53,17 @@ enum { UINT = 1, ULONGLONG = 3 };
 
 struct device {
 	int index, instance;
+	int id; // of the GPU instance; -1 where it is any
 };
 
-static struct device whole[MAX], instances[MAX];
+static struct device whole[MAX], instances[MAX], pieces[MAX][MAX];
 
 struct process {
 	int device;
 	unsigned pid;
 	double sm, mib, begin, end, watts; // watts below 0: as the device
+	int gpu_instance;                  // -1: none
+	double sms, part;                  // what works of the instance's SMs, and of the device's
 };
 
 struct conf {
@@ -61,6 +71,16 @@ struct conf {
 	double watts[MAX], idle[MAX], every; // idle below 0: as watts
 	struct process processes[MOST];
 	int known; // processes
+	struct instance {
+		int device, id, slices, hidden;
+	} instances[MOST];
+	int divided, slices[MAX]; // instances
+	struct {
+		unsigned pid;
+		int gpu_instance;
+		double sms;
+	} place[MOST]; // of processes
+	int placed;
 	int clients, mps[MAX], drawers, draws[MAX];
 	unsigned client[MAX], drawer[MAX];
 	int major[MAX], minor[MAX];
@@ -83,6 +103,7 @@ static struct conf conf(int device, const char *function) {
 		c.idle[i] = -1;
 		c.architecture[i] = 9;
 		c.major[i] = 9;
+		c.slices[i] = 7;
 	}
 	Dl_info info;
 	char path[4096], line[256], which[16], name[32];
@@ -97,9 +118,11 @@ static struct conf conf(int device, const char *function) {
 	unsigned pid;
 	double w;
 	struct process p;
+	struct instance in;
 	while (fgets(line, sizeof line, f)) {
-		if ((p.watts = -1, sscanf(line, "process %d %u %lf %lf %lf %lf %lf", &p.device, &p.pid, &p.sm, &p.mib,
-		                               &p.begin, &p.end, &p.watts)) >= 6 && c.known < MOST)
+		p = (struct process){.watts = -1, .gpu_instance = -1, .sms = 1, .part = 1};
+		if (sscanf(line, "process %d %u %lf %lf %lf %lf %lf", &p.device, &p.pid, &p.sm, &p.mib,
+		           &p.begin, &p.end, &p.watts) >= 6 && c.known < MOST)
 			c.processes[c.known++] = p;
 		else if (sscanf(line, "gpus %d", &n) == 1 && n <= MAX)
 			c.gpus = n;
@@ -133,13 +156,32 @@ static struct conf conf(int device, const char *function) {
 			c.migmode[i] = 1;
 		else if (sscanf(line, "mig %d", &i) == 1 && i < MAX)
 			c.mig[i] = 1;
-		else if (sscanf(line, "block %d", &n) == 1)
+		else if (in.hidden = 0, sscanf(line, "instance %d %d %d hid%n", &in.device, &in.id, &in.slices,
+		                               &in.hidden) == 3 && c.divided < MOST)
+			c.instances[c.divided++] = in;
+		else if (sscanf(line, "slices %d %d", &i, &n) == 2 && i < MAX)
+			c.slices[i] = n;
+		else if ((w = 100, sscanf(line, "in %u %d %lf", &pid, &n, &w)) >= 2 && c.placed < MOST) {
+			c.place[c.placed].pid = pid;
+			c.place[c.placed].gpu_instance = n;
+			c.place[c.placed++].sms = w / 100;
+		} else if (sscanf(line, "block %d", &n) == 1)
 			c.block = n;
 		else if (sscanf(line, "fail %15s %31s %d", which, name, &n) == 3 && !strcmp(name, function) &&
 		         (!strcmp(which, "*") || atoi(which) == device))
 			c.fail = n;
 	}
 	fclose(f);
+	for (i = 0; i < c.known * c.placed; i++) {
+		struct process *on = &c.processes[i / c.placed];
+		if (c.place[i % c.placed].pid != on->pid)
+			continue;
+		on->gpu_instance = c.place[i % c.placed].gpu_instance;
+		on->sms = c.place[i % c.placed].sms;
+		for (n = 0; n < c.divided; n++)
+			if (c.instances[n].device == on->device && c.instances[n].id == on->gpu_instance)
+				on->part = on->sms * c.instances[n].slices / c.slices[on->device];
+	}
 	return c;
 }
 
@@ -163,7 +205,7 @@ static double joules(const struct conf *c, int device, double at) {
 	for (int i = 0; i < c->known; i++)
 		if (c->processes[i].device == device)
 			sum += (c->processes[i].watts < 0 ? c->watts[device] - c->idle[device] : c->processes[i].watts) *
-			       used(&c->processes[i], 0, at);
+			       c->processes[i].part * used(&c->processes[i], 0, at);
 	return sum;
 }
 
@@ -233,6 +275,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned i, struct device **out) {
 	if ((int)i >= c.gpus)
 		return INVALID_ARGUMENT;
 	whole[i].index = instances[i].index = i;
+	whole[i].id = instances[i].id = -1;
 	instances[i].instance = 1;
 	*out = c.mig[i] ? &instances[i] : &whole[i];
 	return c.fail;
@@ -422,8 +465,9 @@ struct context {
 #ifndef NO_CONTEXTS
 enum kind { COMPUTE, DRAW, CLIENT }; // of contexts
 
-static int contexts(const char *function, int device, enum kind kind, unsigned *n, struct context *to) {
-	struct conf c = conf(device, function);
+static int contexts(const char *function, const struct device *of, enum kind kind, unsigned *n, struct context *to) {
+	int device = of->index;
+	struct conf c = conf(device, of->instance && of->id >= 0 ? "own" : function);
 	unsigned found = 0, room = to ? *n : 0;
 	double at = now();
 	for (int i = 0; i < c.known; i++) {
@@ -434,23 +478,24 @@ static int contexts(const char *function, int device, enum kind kind, unsigned *
 		for (int k = 0; k < c.drawers; k++)
 			draws |= c.draws[k] == device && c.drawer[k] == p->pid;
 		int is = kind == CLIENT ? client : draws == (kind == DRAW);
-		if (p->device == device && p->begin <= at && at < p->end && is && found++ < room)
-			to[found - 1] = (struct context){p->pid, p->mib * (1 << 20), -1, -1};
+		if (p->device == device && p->begin <= at && at < p->end && is &&
+		    (of->id < 0 || of->id == p->gpu_instance) && found++ < room)
+			to[found - 1] = (struct context){p->pid, p->mib * (1 << 20), p->gpu_instance, p->gpu_instance < 0 ? -1 : 0};
 	}
 	*n = found;
 	return c.fail ? c.fail : found > room ? INSUFFICIENT_SIZE : SUCCESS;
 }
 
 int nvmlDeviceGetComputeRunningProcesses_v3(struct device *d, unsigned *n, struct context *to) {
-	return contexts("contexts", d->index, COMPUTE, n, to);
+	return contexts("contexts", d, COMPUTE, n, to);
 }
 
 int nvmlDeviceGetGraphicsRunningProcesses_v3(struct device *d, unsigned *n, struct context *to) {
-	return contexts("graphics", d->index, DRAW, n, to);
+	return contexts("graphics", d, DRAW, n, to);
 }
 
 int nvmlDeviceGetMPSComputeRunningProcesses_v3(struct device *d, unsigned *n, struct context *to) {
-	return contexts("mps", d->index, CLIENT, n, to);
+	return contexts("mps", d, CLIENT, n, to);
 }
 #endif
 

@@ -1,0 +1,105 @@
+package gpus
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"cg/checkpoint"
+	"cg/nemb"
+)
+
+// used is an instance of a divided GPU: what it used of the GPU's seven slices, and who computes on it.
+func used(part, lo, hi float64, pids ...int) nemb.Instance {
+	in := nemb.Instance{Part: part / 7, Lo: lo / 7, Hi: hi / 7}
+	for _, pid := range pids {
+		in.Members = append(in.Members, nemb.Member{PID: pid, Weight: 1})
+	}
+	return in
+}
+
+// instances is an answer of a driver of a divided GPU for the second that ends at s.
+func instances(s int, all ...nemb.Instance) nemb.Occupancy {
+	o := told(s, nil)
+	o.Instances, o.Method, o.Quiet = all, ByGPM, len(all) == 0
+	for _, in := range all {
+		for _, m := range in.Members {
+			o.Contexts = append(o.Contexts, nemb.Context{PID: m.PID, Memory: 1 << 30})
+		}
+	}
+	return o
+}
+
+// A divided GPU draws 50 W for two seconds, and then 250 W for one.
+func TestDivideInstances(t *testing.T) {
+	for _, test := range []struct {
+		name                         string
+		all                          []nemb.Instance
+		program, other, unattributed float64    // J
+		bounds                       [2]float64 // of the program, without edges
+		reason                       Reason
+	}{
+		{name: "the program alone", all: []nemb.Instance{used(2, 2, 2, mine)}, program: 200, bounds: [2]float64{200, 200}},
+		{name: "two processes of it on one", all: []nemb.Instance{used(2, 2, 2, mine, mine)}, program: 200, bounds: [2]float64{200, 200}},
+		{name: "by activity", all: []nemb.Instance{used(1, 1, 1, mine), used(3, 2, 3, others)}, program: 50, other: 150,
+			bounds: [2]float64{50, 200 / 3.0}},
+		{name: "by slices alone", all: []nemb.Instance{used(1, 0, 1, mine), used(4, 0, 4, others)}, program: 40, other: 160,
+			bounds: [2]float64{0, 200}},
+		{name: "both on one instance", all: []nemb.Instance{used(2, 2, 2, mine, others)}, program: 100, other: 100,
+			bounds: [2]float64{0, 200}},
+		{name: "both on one, and one more", all: []nemb.Instance{used(1, 1, 1, mine, others), used(1, 1, 1, others)},
+			program: 50, other: 150, bounds: [2]float64{0, 100}},
+		{name: "an instance of which no process is told", all: []nemb.Instance{used(1, 1, 1, mine), used(1, 1, 1)},
+			program: 100, unattributed: 100, bounds: [2]float64{100, 200}, reason: Namespace},
+		{name: "one of which nothing is told", all: []nemb.Instance{used(1, 1, 1, mine), used(0, 0, 1)}, program: 200,
+			bounds: [2]float64{100, 200}},
+		{name: "others alone", all: []nemb.Instance{used(1, 1, 1, others)}, other: 200},
+	} {
+		l := logOf(instances(1), instances(2), instances(3, test.all...))
+		c := curve(50, 50, 250)
+		d := l.Divide(c, nemb.IdlePower{})
+		if d.Method != ByGPM || d.Reason != test.reason || d.Total() != c.Total {
+			t.Errorf("%s: %+v", test.name, d)
+		}
+		near := func(got nemb.Energy, want float64) bool { return math.Abs(got.Joules()-want) < 0.01 }
+		if !near(d.Program, test.program) || !near(d.Other, test.other) || !near(d.Unattributed, test.unattributed) {
+			t.Errorf("%s: program %v, others %v, unattributed %v J", test.name, d.Program.Joules(), d.Other.Joules(),
+				d.Unattributed.Joules())
+		}
+		v := divider{curve: c, spans: filled(l.spans, c, span{}), mayHold: true}
+		lo, hi := v.spans[len(v.spans)-1].bounds(false)
+		if math.Abs(200*lo-test.bounds[0]) > 0.01 || math.Abs(200*hi-test.bounds[1]) > 0.01 {
+			t.Errorf("%s: [%v, %v] J, want %v", test.name, 200*lo, 200*hi, test.bounds)
+		}
+	}
+}
+
+// The pieces of a stream have each process's part of the instances.
+func TestStreamOfInstances(t *testing.T) {
+	s := Stream{Period: 100 * time.Millisecond}
+	energy := 0.0
+	s.Counter(0, 0)
+	watts := []float64{50, 50, 250, 250}
+	s.Answer(nemb.Occupancy{KnowsUses: true, KnowsContexts: true, At: 1})
+	for i, w := range watts {
+		energy += w
+		s.Counter(second*checkpoint.Instant(i+1), nemb.Energy(energy*1e6))
+		o := instances(i + 1)
+		if i > 1 {
+			o = instances(i+1, used(1, 1, 1, mine, mine), used(3, 2, 3, others), used(1, 1, 1, mine))
+		}
+		s.Answer(o)
+	}
+	got := map[int]nemb.Energy{}
+	for _, p := range s.Settle(true) {
+		for _, u := range p.Uses {
+			if got[u.PID] += u.Energy; u.Lo > float64(u.Energy) || u.Hi < float64(u.Energy) {
+				t.Errorf("%+v", u)
+			}
+		}
+	}
+	if text := fmt.Sprint(got); text != "map[10:160000000 20:240000000]" {
+		t.Error(text)
+	}
+}

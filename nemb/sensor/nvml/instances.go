@@ -1,0 +1,341 @@
+package nvml
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"cg/checkpoint"
+	"cg/nemb"
+)
+
+// partition is what is kept of a GPU that is divided into instances (MIG). Its processors are divided among GPU
+// instances, by slices, and those of each among compute instances; each of these is a device to CUDA. NVML has no
+// energy, no power and no use by processes of them, but tells which processes compute on which.
+type partition struct {
+	activity activity
+	sought   bool                   // activity was looked for
+	without  error                  // why nothing tells how active instances are
+	asked    uint64                 // the question before, us since 1970
+	ran      map[int]map[uint32]int // what listInstances told of processes then: some may be over
+}
+
+// activity tells how active the GPU instances of a GPU are.
+type activity interface {
+	// since tells how active they were since the call before, and between which moments, in us since 1970. There may
+	// be nothing new, or nothing of an instance. known are those that NVML lists.
+	since(known []int, micros uint64) (told []active, from, to uint64, err error)
+	method() string
+	close()
+}
+
+// active is how active a GPU instance was: in which part of the time its graphics engine worked, and which part of its
+// SMs did, on average; NaN where that is not told. slices is its size, 0 where that is not told.
+type active struct {
+	id, slices  int
+	engine, sms float64
+}
+
+// instance is a GPU instance as NVML lists it.
+type instance struct {
+	slices  int            // 0 where it is not listed itself
+	compute map[int]int    // the slices of its compute instances
+	runs    map[uint32]int // the compute instance of each process
+	device  nvml.Device    // one of its compute instances
+}
+
+func (in *instance) add(p nvml.ProcessInfo, compute int) {
+	if _, is := in.runs[p.Pid]; !is {
+		in.runs[p.Pid] = compute
+	}
+}
+
+// noInstance is the number of a process's instance where it has none.
+const noInstance = math.MaxUint32
+
+// listInstances lists the GPU instances that this process may see, and those on which any of running does.
+func (s *gpuEnergy) listInstances(o *nemb.Occupancy, running []nvml.ProcessInfo) (map[int]*instance, error) {
+	all := map[int]*instance{}
+	of := func(id int) *instance {
+		if all[id] == nil {
+			all[id] = &instance{compute: map[int]int{}, runs: map[uint32]int{}}
+		}
+		return all[id]
+	}
+	var most int
+	err := s.gpu.ask("instances", func(d nvml.Device) (code nvml.Return) {
+		most, code = d.GetMaxMigDeviceCount()
+		return code
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range most {
+		device, code := s.gpu.device.GetMigDeviceHandleByIndex(i)
+		if code != nvml.SUCCESS { // numbers may be free
+			continue
+		}
+		id, code := device.GetGpuInstanceId()
+		compute, answer := device.GetComputeInstanceId()
+		size, known := device.GetAttributes()
+		if code != nvml.SUCCESS || answer != nvml.SUCCESS || known != nvml.SUCCESS || size.GpuInstanceSliceCount == 0 {
+			continue
+		}
+		in := of(id)
+		in.device, in.slices = device, int(size.GpuInstanceSliceCount)
+		in.compute[compute] = max(1, int(size.ComputeInstanceSliceCount))
+		own, code := device.GetComputeRunningProcesses()
+		if code != nvml.SUCCESS {
+			continue
+		}
+		for _, p := range own {
+			in.add(p, compute)
+		}
+		if !o.KnowsContexts {
+			s.hold(o, own)
+		}
+	}
+	for _, p := range running {
+		if p.GpuInstanceId != noInstance {
+			of(int(p.GpuInstanceId)).add(p, int(p.ComputeInstanceId))
+		}
+	}
+	return all, nil
+}
+
+// recall adds the processes of the question before: the answer is of the time since.
+func (m *partition) recall(all map[int]*instance) {
+	now := map[int]map[uint32]int{}
+	for id, in := range all {
+		now[id] = maps.Clone(in.runs)
+		for pid, compute := range m.ran[id] {
+			in.add(nvml.ProcessInfo{Pid: pid}, compute)
+		}
+	}
+	m.ran = now
+}
+
+// members are the processes that compute on an instance. They share it by the slices of their compute instances, and
+// those of one by their utilisation, where the driver tells that of instances, or else alike.
+func (s *gpuEnergy) members(in *instance) []nemb.Member {
+	beside := map[int]int{}
+	for _, compute := range in.runs {
+		beside[compute]++
+	}
+	used := map[uint32]float64{}
+	if len(in.runs) > 1 && in.device != nil {
+		if samples, code := utilization(in.device, s.who.last); code == nvml.SUCCESS {
+			for _, u := range samples {
+				used[u.Pid] = float64(u.SmUtil)
+			}
+		}
+	}
+	var all []nemb.Member
+	for _, pid := range slices.Sorted(maps.Keys(in.runs)) {
+		compute := in.runs[pid]
+		weight := float64(max(1, in.compute[compute])) / float64(beside[compute])
+		if len(used) > 0 {
+			weight = max(used[pid], useRounding)
+		}
+		all = append(all, nemb.Member{PID: s.who.number(pid), Weight: weight})
+	}
+	return all
+}
+
+// errNoInstances says that a GPU is in MIG mode, and has no instances that this process may see.
+var errNoInstances = errors.New("nvml: the driver lists no instance of the GPU: make some (sudo nvidia-smi mig -cgi " +
+	"... -C), or run cg outside of the container")
+
+// instances tells what the instances of a GPU used since it was asked before: by how active they were, or else by the
+// size of those that have processes.
+func (s *gpuEnergy) instances(o *nemb.Occupancy, running []nvml.ProcessInfo, micros uint64) {
+	everything := o.KnowsContexts // all processes of the GPU are told, not only those of instances that are seen
+	all, err := s.listInstances(o, running)
+	if err == nil && len(all) == 0 && (len(running) > 0 || !everything) {
+		err = errNoInstances
+	}
+	if err != nil {
+		o.Refused, o.Err = nemb.RefusedPartitioned, err
+		return
+	}
+	s.who.mig.recall(all)
+	p := partitioned{gpuEnergy: s, all: all, everything: everything, unseen: s.slices()}
+	p.whole = p.unseen
+	for _, in := range all {
+		p.unseen -= in.slices
+	}
+	p.unseen = max(0, p.unseen)
+	if !p.byActivity(o, micros) {
+		p.bySlices(o, micros)
+	}
+	s.who.last = micros
+	s.who.mig.asked = micros
+}
+
+// slices is how many the GPU has: as many as instances of the smallest size.
+func (s *gpuEnergy) slices() int {
+	n, code := s.gpu.device.GetMaxMigDeviceCount()
+	if code != nvml.SUCCESS {
+		return 0
+	}
+	return n
+}
+
+// partitioned is what is known of a GPU's instances when it is asked.
+type partitioned struct {
+	*gpuEnergy
+	all           map[int]*instance
+	whole, unseen int  // slices
+	everything    bool // there are no other processes
+}
+
+// part is how much of the GPU so many slices are.
+func (p *partitioned) part(slices float64) float64 {
+	if p.whole == 0 {
+		return 0
+	}
+	return min(1, slices/float64(p.whole))
+}
+
+// instant is a moment of NVML's clock.
+func instant(o *nemb.Occupancy, micros, us uint64) checkpoint.Instant {
+	return o.At - checkpoint.Instant(int64(micros)-int64(us))*1000
+}
+
+// bySlices takes each instance with processes for one that used all of its slices. Where that is one alone, all that
+// the GPU does not draw idle is its own; else nothing bounds how much each used.
+func (p *partitioned) bySlices(o *nemb.Occupancy, micros uint64) {
+	mig := &p.who.mig
+	o.Method, o.Err = nemb.SliceInstances, mig.without
+	if mig.asked == 0 {
+		mig.asked = micros
+	}
+	o.From, o.To, o.KnowsUses = instant(o, micros, mig.asked), o.At, true
+	for _, id := range slices.Sorted(maps.Keys(p.all)) {
+		in := p.all[id]
+		if len(in.runs) == 0 {
+			continue
+		}
+		size := nemb.Instance{Part: p.part(float64(in.slices)), Hi: p.part(float64(in.slices)), Members: p.members(in)}
+		if in.slices == 0 { // a container hides it
+			size.Part, size.Hi = p.part(1), p.part(float64(p.unseen))
+		}
+		o.Instances = append(o.Instances, size)
+	}
+	switch {
+	case p.everything && len(o.Instances) == 0:
+		o.Quiet = true
+	case p.everything && len(o.Instances) == 1:
+		o.Instances[0].Lo = o.Instances[0].Part
+	case p.everything || p.unseen == 0:
+	case len(o.Instances) == 0:
+		o.KnowsUses, o.Refused = false, nemb.RefusedDenied
+		o.Err = errors.New("nvml: this user may not ask for the processes of all instances")
+	default:
+		o.Instances = append(o.Instances, nemb.Instance{Hi: p.part(float64(p.unseen))})
+	}
+}
+
+// byActivity takes what each instance used from how active it was.
+func (p *partitioned) byActivity(o *nemb.Occupancy, micros uint64) bool {
+	mig := &p.who.mig
+	if !mig.sought {
+		mig.sought = true
+		mig.activity, mig.without = p.findActivity()
+	}
+	if mig.activity == nil {
+		return false
+	}
+	told, from, to, err := mig.activity.since(slices.Sorted(maps.Keys(p.all)), micros)
+	if err != nil {
+		mig.activity.close()
+		mig.activity, mig.without = nil, err
+		return false
+	}
+	o.Method, o.KnowsUses = mig.activity.method(), true
+	o.From, o.To = instant(o, micros, from), instant(o, micros, to)
+	p.meet(o, told)
+	seen := 0.0
+	for _, a := range told {
+		used, size := p.used(a)
+		seen += size
+		if used.Part > 0 || len(used.Members) > 0 {
+			o.Instances = append(o.Instances, used)
+		}
+	}
+	o.Quiet = !slices.ContainsFunc(o.Instances, func(in nemb.Instance) bool { return in.Part > 0 })
+	all := p.everything || o.Method == nemb.DCGMInstances
+	if rest := p.part(float64(p.whole) - seen); !all && rest > 0 && !o.Quiet {
+		o.Instances = append(o.Instances, nemb.Instance{Hi: rest})
+	}
+	return true
+}
+
+// meet looks again for the processes of instances that were active without any: some may have begun since they were
+// listed.
+func (p *partitioned) meet(o *nemb.Occupancy, told []active) {
+	alone := func(a active) bool { return a.engine > 0 && (p.all[a.id] == nil || len(p.all[a.id].runs) == 0) }
+	if !slices.ContainsFunc(told, alone) {
+		return
+	}
+	var fresh nemb.Occupancy
+	running := p.contexts(&fresh)
+	all, err := p.listInstances(&fresh, running)
+	if err != nil {
+		return
+	}
+	for id, in := range all {
+		if p.all[id] == nil {
+			p.all[id] = in
+		}
+		for pid, compute := range in.runs {
+			p.all[id].add(nvml.ProcessInfo{Pid: pid}, compute)
+		}
+	}
+	o.Contexts = append(o.Contexts, slices.DeleteFunc(fresh.Contexts, func(c nemb.Context) bool {
+		return slices.ContainsFunc(o.Contexts, func(k nemb.Context) bool { return k.PID == c.PID })
+	})...)
+}
+
+// used is what an instance used, and its slices. It used no less than the SMs that worked, and no more than all of its
+// SMs while any engine did.
+func (p *partitioned) used(a active) (used nemb.Instance, slices float64) {
+	in := p.all[a.id]
+	if in != nil && in.slices > 0 {
+		a.slices = in.slices
+	}
+	slices = max(1, float64(a.slices))
+	size := p.part(slices)
+	used.Part = size * clamp(a.engine)
+	used.Hi = size * clamp(a.engine+useRounding)
+	if math.IsNaN(a.engine) {
+		used.Part, used.Hi = 0, size
+	} else if !math.IsNaN(a.sms) {
+		used.Lo = size * clamp(min(a.engine, a.sms)-useRounding)
+		used.Hi = max(used.Hi, size*clamp(a.sms+useRounding))
+	}
+	if in != nil {
+		used.Members = p.members(in)
+	}
+	return used, slices
+}
+
+func clamp(part float64) float64 { return max(0, min(1, part)) }
+
+// findActivity finds what tells how active the instances of the GPU are: DCGM, which knows those that this process may
+// not see, too, or GPM.
+func (p *partitioned) findActivity() (activity, error) {
+	told, err := newDCGM(p.lib.beside, p.UUID(), p.gpu)
+	if err == nil {
+		return told, nil
+	}
+	told, without := newGPM(p.lib, p.gpu)
+	if without == nil {
+		return told, nil
+	}
+	return nil, fmt.Errorf("%w; %w", without, err)
+}
