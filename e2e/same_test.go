@@ -123,7 +123,7 @@ def waits():
 for i in range(10):
     reference(800000)
     waits()
-` + sameEnd, "", "", []string{"__main__.reference", "__main__.waits"}, true, false},
+` + sameEnd, "", "", []string{"__main__.reference", "__main__.waits"}, true, true},
 	{"threads", "threads.py", samePython + `
 def main():
     threads = [threading.Thread(target=reference, args=(2000000,)) for _ in range(4)]
@@ -222,7 +222,7 @@ public class Main {
         tell(args[0] + ".reference", used);
     }
 }
-`, "java", "javac", []string{"Main.reference", "Main.fib"}, true, false},
+`, "java", "javac", []string{"Main.reference", "Main.fib"}, true, true},
 	{"C, recursion and a long function", "main.c", `#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -310,7 +310,7 @@ func TestSameEnergy(t *testing.T) {
 	var mu sync.Mutex
 	compared, agree := 0, 0
 	all := ways(t)
-	some := long.Without(t, "recursion, threads and generators of Python, and Go without goroutines")
+	some := long.Without(t, "recursion, waiting, threads and generators of Python, Go without goroutines, and Java")
 	t.Run("programs", func(t *testing.T) {
 		for _, p := range sames {
 			if p.long && some {

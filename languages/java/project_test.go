@@ -50,36 +50,30 @@ func TestAlone(t *testing.T) {
 	if helpers < 20 {
 		t.Errorf("%d files with checkpoints", helpers)
 	}
-	dir, plain := t.TempDir(), t.TempDir()
+	dir, plain := t.TempDir(), plainly(t, k, cases)
 	for _, encoding := range []string{"UTF-8", "ISO-8859-1"} {
-		for folder, rewritten := range map[string]bool{dir: true, plain: false} {
-			args := []string{"-J-XX:TieredStopAtLevel=1", "-nowarn",
-				"-Xlint:all,-serial,-removal,-deprecation,-options,-unchecked", "-proc:none", "-encoding", encoding, "-d", filepath.Join(folder, "classes")}
-			for _, c := range cases {
-				text := c.source
-				if rewritten {
-					text = c.rewritten
-				}
-				if (c.encoding == "UTF-8") != (encoding == "UTF-8") {
-					continue
-				}
-				file := filepath.Join(folder, encoding, c.class+".java")
-				grow(t, filepath.Dir(file), map[string]string{filepath.Base(file): string(text)})
-				args = append(args, file)
+		args := []string{"-J-XX:TieredStopAtLevel=1", "-nowarn",
+			"-Xlint:all,-serial,-removal,-deprecation,-options,-unchecked", "-proc:none", "-encoding", encoding, "-d", filepath.Join(dir, "classes")}
+		for _, c := range cases {
+			if (c.encoding == "UTF-8") != (encoding == "UTF-8") {
+				continue
 			}
-			out, err := exec.Command(filepath.Join(k.home, "bin/javac"), args...).CombinedOutput()
-			if err != nil || bytes.Contains(out, []byte("cg$")) {
-				t.Fatalf("rewritten %v: %v\n%.3000s", rewritten, err, out)
-			}
+			file := filepath.Join(dir, encoding, c.class+".java")
+			grow(t, filepath.Dir(file), map[string]string{filepath.Base(file): string(c.rewritten)})
+			args = append(args, file)
+		}
+		out, err := exec.Command(filepath.Join(k.home, "bin/javac"), args...).CombinedOutput()
+		if err != nil || bytes.Contains(out, []byte("cg$")) {
+			t.Fatalf("%v\n%.3000s", err, out)
 		}
 	}
 	for _, c := range cases {
 		t.Run(c.class, func(t *testing.T) {
 			t.Parallel()
-			stdout, stderr, status, _ := runClass(t, k, plain, c)
+			want := plain(t, c)
 			gotOut, gotErr, gotStatus, _ := runClass(t, k, dir, c)
-			if gotOut != stdout || gotErr != stderr || gotStatus != status {
-				t.Errorf("%s %s %s\nwant\n%s %s %s", gotOut, gotErr, gotStatus, stdout, stderr, status)
+			if gotOut != want.stdout || gotErr != want.stderr || gotStatus != want.status {
+				t.Errorf("%s %s %s\nwant\n%s %s %s", gotOut, gotErr, gotStatus, want.stdout, want.stderr, want.status)
 			}
 		})
 	}

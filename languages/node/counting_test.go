@@ -71,7 +71,7 @@ func TestCounted(t *testing.T) {
 	if !long.Without(t, "a budget between a small one and a large one") {
 		parts = append(parts, 0.1)
 	}
-	for _, node := range nodes(t) {
+	for _, node := range lastNode(t) {
 		for _, args := range [][]string{{"program.js", "alone"}, {"program.js"}} {
 			for _, part := range parts {
 				got := measured(t, dir, node, args, func(_ *languages.Setup, c *checkpoint.Channel) { c.SetBudget(part) })
@@ -118,7 +118,7 @@ console.log('COUNTS ' + n)
 func TestNoneLost(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"overflow.js": overflowProgram, "closing.js": closingProgram})
-	for _, node := range nodes(t) {
+	for _, node := range lastNode(t) {
 		for _, script := range []string{"overflow.js", "closing.js"} {
 			got := measured(t, dir, node, []string{script}, withoutAddon)
 			_, line, _ := strings.Cut(got.Stdout, "COUNTS ")
@@ -197,10 +197,14 @@ func TestNoDeoptLoops(t *testing.T) {
 		writeFiles(t, dir, map[string]string{name + ".js": program})
 	}
 	some := func(_ *languages.Setup, c *checkpoint.Channel) { c.SetBudget(0.1) }
-	for _, node := range nodes(t) {
+	short := long.Without(t, "most programs where most events are counted, and without the addon")
+	for _, node := range lastNode(t) {
 		seen := 0
 		for name := range deoptBenchmarks {
 			for mode, option := range map[string]option{"timed": adding, "budget": some, "pure": withoutAddon} {
+				if short && mode != "timed" && name != "recursion" && name != "waiting" {
+					continue
+				}
 				got := measured(t, dir, node, []string{"--trace-deopt", name + ".js"}, option)
 				if got.Status != 0 {
 					t.Fatalf("%s: %s", name, got.Stderr)

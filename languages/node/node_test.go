@@ -44,10 +44,10 @@ func fixtures(t testing.TB) []fixture {
 	return all
 }
 
-// TestCases runs every fixture as it is and with checkpoints.
-func TestCases(t *testing.T) { runCases(t, nodes(t)) }
+// TestCases runs every fixture as it is and with checkpoints, with the last Node where it must not take long.
+func TestCases(t *testing.T) { runCases(t, lastNode(t)) }
 
-// TestCasesWithoutAddon does so where the addon cannot be had: checkpoints are JavaScript alone.
+// TestCasesWithoutAddon does so where the addon cannot be had, with the first Node: checkpoints are JavaScript alone.
 func TestCasesWithoutAddon(t *testing.T) { runCases(t, firstNode(t), words, withoutAddon) }
 
 func runCases(t *testing.T, nodes []string, options ...option) {
@@ -216,7 +216,7 @@ func TestBytes(t *testing.T) {
 
 // TestCoarse: the main module has checkpoints, and its main; what it loads has none.
 func TestCoarse(t *testing.T) {
-	for _, node := range nodes(t) {
+	for _, node := range lastNode(t) {
 		for name, files := range map[string]map[string]string{
 			"CommonJS": {"main.js": "const o = require('./other')\nfunction main() { o.f() }\nmain()", "other.js": "exports.f = function main() {}"},
 			"modules":  {"main.mjs": "import { f } from './other.mjs'\nfunction main() { f() }\nmain()", "other.mjs": "export function f() {}"},
@@ -249,7 +249,7 @@ func TestCoarseEntry(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, node := range nodes(t) {
+	for _, node := range lastNode(t) {
 		for _, c := range []struct{ args, file string }{
 			{"tool", "main.mjs"}, {"link.js", "main.mjs"}, {"folder", "start.js"}, {"folder/start", "start.js"},
 			{"plain", "main.js"}, {"plain/main", "main.js"}, {"folder/link", "main.js"},
@@ -302,7 +302,7 @@ func TestStacksOfLongFiles(t *testing.T) {
 		"down.js": strings.Repeat("// a line\n", 40000) + f,
 		"line.js": strings.Repeat("(() => 1)();", 5000) + f,
 	})
-	for _, node := range nodes(t) {
+	for _, node := range lastNode(t) {
 		plain, got := execute(t, dir, nil, node, "main.js"), measured(t, dir, node, []string{"main.js"})
 		same(t, plain, got)
 		if !strings.HasPrefix(got.Stdout, "as quick,as quick\n") {
@@ -345,7 +345,7 @@ func TestTransformed(t *testing.T) {
 		"mapped.js":    "process.setSourceMapsEnabled(true)\nrequire('./made')\n",
 		"made.js":      "function f() { return 1 }\nf()\n//# sourceMappingURL=data:application/json;base64,e30=\n",
 	})
-	for _, node := range nodes(t) {
+	for _, node := range lastNode(t) {
 		for _, args := range [][]string{{"--require", "./require.cjs", "main.js"}, {"--import", "./register.mjs", "main.mjs"}} {
 			got := measured(t, dir, node, args)
 			same(t, execute(t, dir, nil, append([]string{node}, args...)...), got)

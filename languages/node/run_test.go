@@ -57,12 +57,22 @@ func nodes(t testing.TB) []string {
 	return found
 }
 
-// firstNode is the first of them where a test, which does the same with each, must not take long.
+// firstNode is the first of them where a test, which does the same with each, must not take long. lastNode is the last:
+// those that are about what V8 does with checkpoints, or about every way to write code, have it.
 func firstNode(t *testing.T) []string {
 	t.Helper()
 	all := nodes(t)
 	if len(all) > 1 && long.Without(t, "the same with other versions of Node") {
 		all = all[:1]
+	}
+	return all
+}
+
+func lastNode(t *testing.T) []string {
+	t.Helper()
+	all := nodes(t)
+	if len(all) > 1 && long.Without(t, "the same with other versions of Node") {
+		all = all[len(all)-1:]
 	}
 	return all
 }

@@ -224,7 +224,7 @@ func TestMadeTexts(t *testing.T) {
 		"hook.cjs": "require.extensions['.ts'] = (m, file) => m._compile(require('node:fs').readFileSync(__dirname + '/made.txt', 'utf8'), file)\n" +
 			"require('./app.ts')\n",
 	})
-	for _, node := range nodes(t) {
+	for _, node := range firstNode(t) {
 		for _, c := range []struct {
 			args string
 			want map[string]int
@@ -267,7 +267,7 @@ func TestMapsOfPrograms(t *testing.T) {
 		"replaced.js": "String.prototype.matchAll = () => { throw new Error('of the program') }\nrequire('./mapped')\n",
 		"mapped.js":   text + mapped(`"sources":["mapped.js"]`),
 	})
-	for _, node := range nodes(t) {
+	for _, node := range firstNode(t) {
 		for _, c := range []struct {
 			args  string
 			calls int

@@ -77,7 +77,7 @@ test.skip('skipped', () => {})
 	// the call that each has in it, with those of the tests inside
 	inside := map[string]string{"later": "hit.later", "plain": "hit.plain", "group > one": "hit.one", "group > two": "hit.two",
 		"suite > inside": "hit.it", "callback": "hit.done"}
-	for _, node := range nodes(t) {
+	for _, node := range firstNode(t) {
 		for _, args := range [][]string{{"main.cjs"}, {"main.mjs"}, {"--test", "main.cjs"}, {"--test", "main.mjs"}} {
 			t.Run(majorOf(t, node)+"/"+strings.Join(args, " "), func(t *testing.T) {
 				plain, got := execute(t, dir, nil, append([]string{node}, args...)...), measured(t, dir, node, args)
@@ -112,7 +112,7 @@ func TestTasksAddUp(t *testing.T) {
 const spin = () => { const until = performance.now() + 20; while (performance.now() < until); }
 await test('group', async (t) => { await t.test('inner', async () => { await null; spin() }) })
 `})
-	for _, node := range nodes(t) {
+	for _, node := range firstNode(t) {
 		got := measured(t, dir, node, []string{"main.mjs"}, adding)
 		if got.Status != 0 {
 			t.Fatal(got.Stderr)
@@ -153,18 +153,19 @@ func TestRunners(t *testing.T) {
 		for _, c := range []struct {
 			line         string
 			tasks, calls map[string]int // calls, with the lines, of functions that have a name
+			long         bool
 		}{
-			{"mocha/bin/mocha.js a.spec.cjs", want, map[string]int{"one 1-3": 3}},
-			{"mocha/bin/mocha.js --parallel a.spec.cjs b.spec.cjs", want, map[string]int{"one 1-3": 3}},
-			{"jest/bin/jest.js --testMatch **/c.spec.cjs", more, map[string]int{"one 1-3": 5}},
-			{"jest/bin/jest.js --transform {} --testMatch **/c.spec.cjs", more, map[string]int{"one 1-3": 5}},
-			{"vitest/vitest.mjs run --globals --pool forks typed.test", mostly, ofTypes},
-			{"vitest/vitest.mjs run --globals --pool threads typed.test", mostly, ofTypes},
-			{"vitest/vitest.mjs run --globals --pool vmThreads typed.test", nil, ofTypes},
+			{"mocha/bin/mocha.js a.spec.cjs", want, map[string]int{"one 1-3": 3}, false},
+			{"mocha/bin/mocha.js --parallel a.spec.cjs b.spec.cjs", want, map[string]int{"one 1-3": 3}, false},
+			{"jest/bin/jest.js --testMatch **/c.spec.cjs", more, map[string]int{"one 1-3": 5}, false},
+			{"jest/bin/jest.js --transform {} --testMatch **/c.spec.cjs", more, map[string]int{"one 1-3": 5}, true},
+			{"vitest/vitest.mjs run --globals --pool forks typed.test", mostly, ofTypes, false},
+			{"vitest/vitest.mjs run --globals --pool threads typed.test", mostly, ofTypes, true},
+			{"vitest/vitest.mjs run --globals --pool vmThreads typed.test", nil, ofTypes, true},
 		} {
 			t.Run(majorOf(t, node)+"/"+c.line, func(t *testing.T) {
-				if strings.Contains(c.line, "vmThreads") {
-					long.Skip(t, "Vitest's pools of contexts")
+				if c.long {
+					long.Skip(t, "the runner with its other pool or transformer")
 				}
 				dir := t.TempDir()
 				writeFiles(t, dir, map[string]string{
@@ -265,7 +266,7 @@ describe('then', () => { it('runs', () => { hit.last() }) })
 `
 	want := map[string]int{"flaky": 3, "after it": 1, "hook > never": 1, "then > runs": 1}
 	inside := map[string]string{"after it": "hit.after", "then > runs": "hit.last"}
-	for _, node := range nodes(t) {
+	for _, node := range firstNode(t) {
 		t.Run(majorOf(t, node), func(t *testing.T) {
 			dir := t.TempDir()
 			writeFiles(t, dir, map[string]string{"package.json": "{}", "a.spec.cjs": text})

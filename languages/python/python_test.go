@@ -2,7 +2,6 @@ package python
 
 import (
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"os"
 	"os/exec"
@@ -127,36 +126,49 @@ func minor(python string) int {
 }
 
 // interpreters are the default of this machine, in CI the lowest and the newest, too, or all of them with
-// CG_ALL_PYTHONS. With -short each test has one of the lowest and the newest, by its name.
+// CG_ALL_PYTHONS. With -short a test has the default alone, and those that are about the differences of versions ask for
+// the lowest and the newest themselves (bounds).
 func interpreters(t testing.TB) []string { return interpretersFrom(t, 0) }
 
-// interpretersFrom are those that are Python 3.needs or later.
+// interpretersFrom are those that are Python 3.needs or later. Where the default is not, the newest takes its place.
 func interpretersFrom(t testing.TB, needs int) []string {
 	t.Helper()
-	all := pythons(t)
-	lowest, newest := all[0], all[len(all)-1]
-	if h := fnv.New32(); !long.Runs() {
-		h.Write([]byte(t.Name()))
-		if minor(lowest) < needs || h.Sum32()%2 == 0 {
-			lowest = newest
-		} else {
-			newest = lowest
+	more := bounds(t)
+	if !long.Runs() && len(more) > 0 {
+		more = more[1:]
+		if minor(byDefault(t)) >= needs {
+			more = nil
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(python string) bool {
-		used := python == byDefault(t) || os.Getenv("CI") == "true" && (python == lowest || python == newest)
-		return minor(python) < needs || !used && os.Getenv("CG_ALL_PYTHONS") == ""
+	return interpretersAmong(t, needs, more)
+}
+
+// interpretersAmong are the default of this machine and more, of Python 3.needs or later, or all with CG_ALL_PYTHONS.
+func interpretersAmong(t testing.TB, needs int, more []string) []string {
+	t.Helper()
+	return slices.DeleteFunc(slices.Clone(pythons(t)), func(python string) bool {
+		used := python == byDefault(t) || slices.Contains(more, python) || os.Getenv("CG_ALL_PYTHONS") != ""
+		return minor(python) < needs || !used
 	})
+}
+
+// bounds are, in CI, the lowest and the newest interpreter of this machine.
+func bounds(t testing.TB) []string {
+	t.Helper()
+	if os.Getenv("CI") != "true" {
+		return nil
+	}
+	all := pythons(t)
+	return []string{all[0], all[len(all)-1]}
 }
 
 // TestInterpreters names the interpreters that the other tests use, and those
 // that they leave out (go test -v).
 func TestInterpreters(t *testing.T) {
 	all := pythons(t)
-	some := interpreters(t)
+	some := append(interpreters(t), bounds(t)...)
 	if os.Getenv("CI") == "true" && os.Getenv("CG_ALL_PYTHONS") == "" {
-		some = append(some, all[0], all[len(all)-1]) // with -short in other tests
-		long.Without(t, "in each test one of "+version(all[0])+" and "+version(all[len(all)-1]))
+		long.Without(t, version(all[0])+" and "+version(all[len(all)-1])+" in tests that are not about versions")
 	}
 	var used, left []string
 	for _, python := range all {
@@ -205,29 +217,52 @@ func (f *fixture) place(t testing.TB, dir string) {
 	}
 }
 
-// TestCases runs every fixture as it is and with checkpoints: woven
-// anew, from the cache, and once without the native module. Where it must not take long, events add up and
-// lines are told apart with the default interpreter alone, and the fixtures of bytes, which differ in how a text is
-// read, do neither.
+// differing are fixtures of what versions of Python do in ways of their own: how code is compiled and how frames are
+// suspended, closed and unwound.
+var differing = []string{"async_generators", "async_thrown", "code_objects", "comprehensions", "comprehension_thrown", "exceptions", "exec_again",
+	"fork", "generator_ends", "generators", "nested_blocks", "threads", "tracebacks"}
+
+// transferring are fixtures in which control goes other ways than by call and return, or threads and processes come and
+// go: what a runtime must follow, whichever way it has.
+var transferring = []string{"async_generators", "bytecode", "cancelled_blocks", "comprehension_thrown", "coroutines", "customized", "exceptions",
+	"exits_nested", "fork", "generator_ends", "generators", "generators_closed_within", "interrupts", "killed", "profilers", "recursion",
+	"resumed_elsewhere", "shutdown", "subinterpreters", "subprocesses", "tasks", "threads", "tracing", "uncaught"}
+
+// TestCases runs every fixture as it is and with checkpoints: woven anew, from the cache, without the native module,
+// and with events added up. Where it must not take long, each fixture is woven with the default interpreter, in functions
+// and in lines (those of bytes, which differ in how a text is read, in functions alone), the lowest and the newest
+// interpreter run those that differ, and those that transfer control run with the other runtimes.
 func TestCases(t *testing.T) {
-	modes := []string{"cold", "warm", "added", "pure", "line", "block"}
-	short := long.Without(t, "each program again, from the cache, lines with each interpreter, and lines and sums of texts in odd bytes")
-	if short {
-		modes = []string{"cold", "added", "pure", "line"}
+	all := []string{"cold", "warm", "added", "pure", "line", "block"}
+	short := long.Without(t, "each program again, from the cache, by every runtime and with each interpreter, and lines of texts in odd bytes")
+	fixtures := append(fixtures(t), encodings()...)
+	for _, name := range slices.Concat(differing, transferring) {
+		if !slices.ContainsFunc(fixtures, func(f fixture) bool { return f.name == name }) {
+			t.Errorf("there is no fixture %s", name)
+		}
 	}
-	for _, f := range append(fixtures(t), encodings()...) {
+	for _, f := range fixtures {
 		t.Run(f.name, func(t *testing.T) {
 			for _, kv := range f.env {
 				name, value, _ := strings.Cut(kv, "=")
 				t.Setenv(name, value)
 			}
-			for _, python := range interpretersFrom(t, f.needs) {
+			interpreters := interpretersFrom(t, f.needs)
+			if short && slices.Contains(differing, f.name) {
+				interpreters = interpretersAmong(t, f.needs, bounds(t))
+			}
+			for _, python := range interpreters {
 				t.Run(version(python), func(t *testing.T) {
-					some := modes
-					if short && (python != byDefault(t) || strings.HasPrefix(f.name, "bytes/")) {
-						some = []string{"cold", "pure"}
+					modes := all
+					switch {
+					case short && (python != byDefault(t) || strings.HasPrefix(f.name, "bytes/")):
+						modes = []string{"cold"}
+					case short && slices.Contains(transferring, f.name):
+						modes = []string{"cold", "added", "pure", "line"}
+					case short:
+						modes = []string{"cold", "line"}
 					}
-					f.compare(t, python, some)
+					f.compare(t, python, modes)
 				})
 			}
 		})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cg/checkpoint"
+	"cg/long"
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/attribute/stacks"
@@ -665,7 +666,8 @@ func TestTicksWrap(t *testing.T) {
 func TestConservation(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	trees, regressed := 0, 0
-	for trees < 100_000 {
+	enough := long.Rounds(t, 20_000, 100_000)
+	for trees < enough {
 		var p tape
 		end := int64(50+rng.IntN(100)) * ms
 		if rng.IntN(10) == 0 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cg/checkpoint"
+	"cg/long"
 	"cg/nemb"
 	"cg/nemb/account"
 )
@@ -219,7 +220,7 @@ func TestHalfStrand(t *testing.T) {
 // which threads are read, and wherever the windows end, each site has the time
 // that it had, exactly.
 func TestStrandsRandom(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range uint64(long.Rounds(t, 4, 12)) {
 		for _, scheduler := range []bool{true, false} {
 			random(t, seed, scheduler)
 		}

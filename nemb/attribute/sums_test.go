@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cg/checkpoint"
+	"cg/long"
 	"cg/nemb"
 	"cg/nemb/account"
 )
@@ -334,7 +335,7 @@ func attributedAt(cost float64, all []moment, threads int, adds func(thread uint
 // ledger to the microjoule, energies within 0.1 % of the total.
 func TestSumsAreWords(t *testing.T) {
 	never, always := func(uint32) bool { return false }, func(uint32) bool { return true }
-	for seed := range uint64(150) {
+	for seed := range uint64(long.Rounds(t, 56, 150)) { // each number of threads with each length, twice
 		threads := 1 + int(seed%4)
 		all := program(seed, threads, 300+int(seed%7)*200)
 		for _, c := range []struct {
