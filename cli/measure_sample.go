@@ -158,6 +158,10 @@ func innerLooks(c *cli.Context) (*measure.Looking, error) {
 		return nil, fail(statusUsage, "--inner and --max-depth do not go together: a function below that depth has no "+
 			"energy that could be divided among what it called")
 	}
+	if c.Bool("instrumented") {
+		return nil, fail(statusUsage, "--inner: a program that has its own checkpoints does not tell where its "+
+			"functions are, so that no sample can be theirs: use its source without them")
+	}
 	interval, err := lookInterval(c)
 	if err != nil {
 		return nil, err

@@ -103,6 +103,18 @@ func (p *arguments) takeFlag(name, value string, words []string) error {
 	return nil
 }
 
+// firstWord finds the first argument that is no flag of go build, and no value of one.
+func firstWord(args []string) (at int, word string) {
+	for at := 0; at < len(args); at++ {
+		_, _, more, is := parseFlag(args[at], false)
+		if !is {
+			return at, args[at]
+		}
+		at += more
+	}
+	return len(args), ""
+}
+
 // parseArguments parses a command line.
 func parseArguments(t languages.Target) (arguments, error) {
 	var p arguments
@@ -111,16 +123,12 @@ func parseArguments(t languages.Target) (arguments, error) {
 	if err != nil {
 		return p, languages.Refuse(2, "--build-flags: %v", err)
 	}
-	p.test = slices.Contains(args, "test") && func() bool {
-		for i := 0; i < len(args); i++ {
-			_, _, more, is := parseFlag(args[i], false)
-			if !is {
-				return args[i] == "test"
-			}
-			i += more
-		}
-		return false
-	}()
+	switch at, word := firstWord(args); {
+	case word == "test":
+		p.test = true
+	case word == "run" && at+1 < len(args): // go run, which is what cg does
+		args = slices.Delete(slices.Clone(args), at, at+1)
+	}
 	for i := 0; i < len(given); i++ {
 		name, value, more, ok := parseFlag(given[i], false)
 		if !ok {
