@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +14,7 @@ import (
 
 // Place is a part of the code of a function: a line, a block (a loop, or an arm of a branch), or the rest, which is in
 // no other place. The places of a function have all of its self time and self energy. The energy is divided among
-// them by processor time, or by time where none is known: what each draws is not told apart.
+// them by processor time, or by time where none is known, but for those whose power the data show (EnergyMethod).
 type Place struct {
 	Kind    string `json:"kind"` // line, block or rest
 	Line    int    `json:"line"`
@@ -25,6 +26,11 @@ type Place struct {
 	SelfTimeS   float64 `json:"self_time_s"`
 	CPUTimeS    float64 `json:"cpu_time_s"`
 	SelfEnergyJ *Joules `json:"self_energy_j"`
+	// SelfEnergyLoJ and SelfEnergyHiJ are its interval (95 %): that of the function, and how far the power of the place
+	// is known. EnergyMethod is "regression" where the data show that power, else "time-share".
+	SelfEnergyLoJ *Joules `json:"self_energy_lo_j,omitempty"`
+	SelfEnergyHiJ *Joules `json:"self_energy_hi_j,omitempty"`
+	EnergyMethod  string  `json:"energy_method,omitempty"`
 	// Text is the line as the source has it, without its indentation, at most mostQuoted bytes; none where the source
 	// cannot be read or has changed since.
 	Text string `json:"text,omitempty"`
@@ -90,7 +96,23 @@ func (r *Run) PlaceWord() string {
 
 // PlacesNote says what the energies of places are worth, and of which functions they are told.
 func (r *Run) PlacesNote() string {
-	return "the energy of a function is divided among its " + r.PlaceWord() + "s by time" + r.PlacesOf.Says()
+	note := "the energy of a function is divided among its " + r.PlaceWord() + "s by time"
+	if n := r.toldApart(); n > 0 {
+		note += fmt.Sprintf(", but for %d whose power the data show", n)
+	}
+	return note + r.PlacesOf.Says()
+}
+
+// toldApart is how many places have a power of their own.
+func (r *Run) toldApart() (n int) {
+	for _, f := range r.Functions {
+		for _, p := range f.Places {
+			if p.EnergyMethod == attribute.Regression && !p.IsRest() {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // IsRest reports whether a place is what is in no other place of its function.
@@ -166,33 +188,57 @@ func (f *Function) divide(function checkpoint.Site, places []attribute.Place, c 
 	slices.SortStableFunc(places, func(x, y attribute.Place) int {
 		return cmp.Or(cmp.Compare(line(x), line(y)), cmp.Compare(ordinals[x.Site], ordinals[y.Site]))
 	})
-	var wall, cpu []float64
-	var restWall, restCPU float64
+	var wall, cpu, energy []float64
+	last := attribute.Place{Method: attribute.Regression} // the rest
+	bound := func(p *Place, of attribute.Place) {
+		if f.SelfEnergyJ != nil && of.Energy > 0 {
+			p.SelfEnergyLoJ, p.SelfEnergyHiJ, p.EnergyMethod = joules(of.Lo), joules(of.Hi), of.Method
+		}
+	}
 	for _, p := range places {
 		s, there := siteOf(sites, p.Site)
 		if !there || s.Kind == checkpoint.RestPlace {
-			restWall += nanoseconds(p.Time)
-			restCPU += nanoseconds(p.CPU)
+			last.Time, last.CPU, last.Energy = last.Time+p.Time, last.CPU+p.CPU, last.Energy+p.Energy
+			last.Lo, last.Hi = last.Lo+p.Lo, last.Hi+p.Hi
+			if p.Energy > 0 && p.Method != attribute.Regression {
+				last.Method = p.Method
+			}
 			continue
 		}
-		f.Places = append(f.Places, Place{Kind: string(s.Kind), Line: s.Line, EndLine: s.EndLine, Count: p.Count,
-			Ordinal: ordinals[p.Site]})
+		place := Place{Kind: string(s.Kind), Line: s.Line, EndLine: s.EndLine, Ordinal: ordinals[p.Site],
+			Count: p.Count}
+		bound(&place, p)
+		f.Places = append(f.Places, place)
 		wall, cpu = append(wall, nanoseconds(p.Time)), append(cpu, nanoseconds(p.CPU))
+		energy = append(energy, p.Energy)
 	}
+	bound(&rest, last)
 	f.Places = append(f.Places, rest)
-	wall, cpu = append(wall, restWall), append(cpu, restCPU)
-	byEnergy := cpu
-	if sum(cpu) <= 0 {
-		byEnergy = wall
+	wall, cpu = append(wall, nanoseconds(last.Time)), append(cpu, nanoseconds(last.CPU))
+	energy = append(energy, last.Energy)
+	if sum(energy) <= 0 {
+		energy = cpu
+	}
+	if sum(energy) <= 0 {
+		energy = wall
 	}
 	times, processor := parts(nanoseconds(c.SelfTime), wall), parts(nanoseconds(c.CPUTime), cpu)
-	energies := parts(float64(c.Self.Energy), byEnergy)
+	energies := parts(float64(c.Self.Energy), energy)
 	for i := range f.Places {
 		p := &f.Places[i]
 		p.SelfTimeS, p.CPUTimeS = times[i]*1e-9, processor[i]*1e-9
 		if f.SelfEnergyJ != nil {
 			p.SelfEnergyJ = joules(nemb.Energy(energies[i]))
+			p.within()
 		}
+	}
+}
+
+// within widens the interval of a place by what its energy was rounded.
+func (p *Place) within() {
+	if p.SelfEnergyLoJ != nil {
+		*p.SelfEnergyLoJ = min(*p.SelfEnergyLoJ, *p.SelfEnergyJ)
+		*p.SelfEnergyHiJ = max(*p.SelfEnergyHiJ, *p.SelfEnergyJ)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/nemb/attribute"
 )
 
 // TestOrdinals: places that kind and lines do not tell apart have numbers in the order of their columns, whatever the
@@ -81,5 +82,39 @@ func TestCheckInner(t *testing.T) {
 	}
 	if f.Inner[0].StackSamples = 401; !faultOf(r, field+"stack_samples") {
 		t.Errorf("there are more samples than all: %q", r.Check())
+	}
+}
+
+// TestPlacesHaveEnergies: a line has the energy that the attribution gives it, and not its part of the time, with its
+// interval and how it was found; what is in no line has the rest, and all of it is the function's.
+func TestPlacesHaveEnergies(t *testing.T) {
+	sites := []checkpoint.Site{{ID: 1, Func: "f", Kind: checkpoint.Function, Line: 1, EndLine: 9},
+		{ID: 2, Func: "f", Kind: checkpoint.LinePlace, Line: 3, EndLine: 3},
+		{ID: 3, Func: "f", Kind: checkpoint.LinePlace, Line: 5, EndLine: 5}}
+	j := Joules(1001)
+	r := &Run{Functions: []Function{{Name: "f", Line: 1, SelfEnergyJ: &j}}}
+	r.Meta.Granularity = "line"
+	cost := attribute.Cost{Site: 1, Self: attribute.Value{Energy: 1001}, SelfTime: 100, CPUTime: 100}
+	r.places([]attribute.Place{
+		{Function: 1, Time: 20, CPU: 20, Energy: 100, Lo: 50, Hi: 150, Method: attribute.TimeShare},
+		{Function: 1, Site: 2, Count: 1, Time: 40, CPU: 40, Energy: 701, Lo: 690, Hi: 710, Method: attribute.Regression},
+		{Function: 1, Site: 3, Count: 1, Time: 40, CPU: 40, Energy: 200, Lo: 100, Hi: 300, Method: attribute.TimeShare},
+	}, []attribute.Cost{cost}, sites)
+	places := r.Functions[0].Places
+	if len(places) != 3 {
+		t.Fatalf("%+v", places)
+	}
+	for i, want := range []struct {
+		energy, lo, hi Joules
+		method         string
+	}{{701, 690, 710, "regression"}, {200, 100, 300, "time-share"}, {100, 50, 150, "time-share"}} {
+		if p := places[i]; *p.SelfEnergyJ != want.energy || *p.SelfEnergyLoJ != want.lo || *p.SelfEnergyHiJ != want.hi ||
+			p.EnergyMethod != want.method {
+			t.Errorf("%d: %d, %d to %d, %s; want %+v", i, *p.SelfEnergyJ, *p.SelfEnergyLoJ, *p.SelfEnergyHiJ,
+				p.EnergyMethod, want)
+		}
+	}
+	if note := r.PlacesNote(); !strings.HasSuffix(note, "its lines by time, but for 1 whose power the data show") {
+		t.Errorf("%q", note)
 	}
 }

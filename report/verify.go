@@ -255,6 +255,10 @@ func (c *check) places(field string, f Function) {
 		if p.SelfEnergyJ != nil {
 			energy += *p.SelfEnergyJ
 		}
+		if p.SelfEnergyLoJ != nil || p.SelfEnergyHiJ != nil {
+			c.interval(fmt.Sprintf("%splaces[%d].self_energy_j", field, k), p.SelfEnergyLoJ, p.SelfEnergyJ,
+				p.SelfEnergyHiJ)
+		}
 	}
 	if f.SelfEnergyJ != nil {
 		c.sum(field+"self_energy_j", "its places", *f.SelfEnergyJ, energy)

@@ -162,6 +162,9 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 	a.windows.Classes = len(a.Background)
 	a.windows.Probe(a.stacks.Probe())
 	w := a.windows.Close(s, failed, threads)
+	for i, t := range known {
+		a.stacks.BookPlaces(t, w.PerTick, w.Threads[i].CPU*(1-w.Threads[i].Runtime))
+	}
 	for d := range a.windows.Domains { // which may have turned out to be slower
 		a.data.Lengthen(d, nanos(a.windows.Domains[d].Domain.Period))
 	}
@@ -191,7 +194,7 @@ func (a *Attributor) timesOf(w windows.Window) []regression.Entry {
 		left -= used
 	}
 	for _, p := range w.Paths {
-		a.times[a.contexts.path(p.Node)] += p.Self * w.Weight
+		a.addPath(p.Node, p.Self*w.Weight)
 		left -= p.Self * w.Weight
 	}
 	if left > 1e-6*w.Weight {
@@ -225,7 +228,6 @@ func (a *Attributor) closeCalls(w windows.Window, known []*stacks.Thread) {
 	threads := make([]calls.Thread, len(known))
 	for i, t := range known {
 		use := w.Threads[i]
-		a.stacks.BookPlaces(t, w.PerTick, use.CPU*(1-use.Runtime))
 		threads[i] = calls.Thread{ID: t.ID, CPU: use.CPU * (1 - use.Runtime), Open: t.Open(), Ended: t.Ended()}
 		if w.PerTick > 0 { // else they are of the next window
 			threads[i].Long = t.TakeLong()

@@ -4,6 +4,7 @@ import (
 	"cg/checkpoint"
 	"cg/nemb/attribute/paths"
 	"cg/nemb/attribute/regression"
+	"cg/nemb/attribute/stacks"
 )
 
 // A context has at most so many callers, and there are at most so many contexts. A call
@@ -16,7 +17,8 @@ const (
 // contexts numbers the functions of a program and their contexts for the regression: a
 // function, a function as called by another, that as called by a third, and so on. A
 // call path has the context with all of its callers. Recursion within a path counts once:
-// a caller that calls itself is one caller.
+// a caller that calls itself is one caller. A place of a function's code, such as a line, is a context of it, too, and
+// those of its callers are within that.
 type contexts struct {
 	tree  *paths.Tree
 	nodes []regression.Column // per call path, Outside where it is not known yet
@@ -24,9 +26,11 @@ type contexts struct {
 	sites []checkpoint.SiteID
 	outer []regression.Column
 	index map[contextKey]regression.Column
+	// on has the columns of call paths at places.
+	on map[stacks.PlaceOn]regression.Column
 }
 
-// contextKey is a context within another: the caller that it has more. The context of a
+// contextKey is a context within another: the caller that it has more, or the place. The context of a
 // function is within Outside.
 type contextKey struct {
 	outer  regression.Column
@@ -35,7 +39,7 @@ type contextKey struct {
 
 func newContexts(tree *paths.Tree) *contexts {
 	return &contexts{
-		tree: tree, index: map[contextKey]regression.Column{},
+		tree: tree, index: map[contextKey]regression.Column{}, on: map[stacks.PlaceOn]regression.Column{},
 		sites: make([]checkpoint.SiteID, regression.First), outer: make([]regression.Column, regression.First),
 	}
 }
@@ -93,18 +97,49 @@ func (c *contexts) path(n int32) regression.Column {
 	site := c.tree.Site(n)
 	k := c.function(site)
 	if k >= regression.First {
-		last, callers := site, 0
-		for p := c.tree.Parent(n); p > paths.Root && callers < maxCallers; p = c.tree.Parent(p) {
-			if caller := c.tree.Site(p); caller != last {
-				next := c.within(k, caller, site)
-				if next == k { // there is no room for it, nor for those within it
-					break
-				}
-				k, last = next, caller
-				callers++
-			}
-		}
+		k = c.called(k, n)
 	}
 	c.nodes[n] = k
+	return k
+}
+
+// called is the context in a column of a call path's function with the callers of the path.
+func (c *contexts) called(k regression.Column, n int32) regression.Column {
+	site := c.tree.Site(n)
+	last, callers := site, 0
+	for p := c.tree.Parent(n); p > paths.Root && callers < maxCallers; p = c.tree.Parent(p) {
+		if caller := c.tree.Site(p); caller != last {
+			next := c.within(k, caller, site)
+			if next == k { // there is no room for it, nor for those within it
+				break
+			}
+			k, last = next, caller
+			callers++
+		}
+	}
+	return k
+}
+
+// place is the column of a place of a function.
+func (c *contexts) place(function, place checkpoint.SiteID) regression.Column {
+	k := c.function(function)
+	if k < regression.First || place == 0 {
+		return k
+	}
+	return c.within(k, place, function)
+}
+
+// at is the column of a call path at a place of its function. What is in no place has that of the path.
+func (c *contexts) at(on stacks.PlaceOn) regression.Column {
+	if on.Place == 0 {
+		return c.path(on.Node)
+	}
+	k, known := c.on[on]
+	if !known {
+		if k = c.place(c.tree.Site(on.Node), on.Place); k >= regression.First {
+			k = c.called(k, on.Node)
+		}
+		c.on[on] = k
+	}
 	return k
 }

@@ -31,6 +31,11 @@ type explanation struct {
 	machine, inclusiveMachine map[checkpoint.SiteID]float64
 	// most is what that which ran beside the program may have drawn, in watts of processor time, per domain.
 	most []float64
+	// placed are the places of call paths, of those whose functions have them, and places the energy of each, in
+	// microjoules, per domain. placedFunctions are the columns of these functions.
+	placed          map[int32][]placedPart
+	placedFunctions map[regression.Column]bool
+	places          []map[placeOf]float64
 	// beside is what ran beside each site, and beside its calls with what they called, per domain.
 	beside, inclusiveBeside []map[checkpoint.SiteID]windows.Beside
 }
@@ -58,9 +63,11 @@ func (a *Attributor) explain() *explanation {
 	a.blur()
 	x := &explanation{
 		windows: a.windows, tree: a.stacks.Tree, contexts: a.contexts, fits: a.data.Fits(watts, a.runs()),
-		most:  make([]float64, n),
-		nodes: make([][]float64, n), background: make([][]float64, n), scale: make([]float64, n), main: -1, idle: idle,
+		most:   make([]float64, n),
+		places: make([]map[placeOf]float64, n),
+		nodes:  make([][]float64, n), background: make([][]float64, n), scale: make([]float64, n), main: -1, idle: idle,
 	}
+	x.findPlaces(a.stacks)
 	x.doubtBeside()
 	x.machineTimes()
 	most := nemb.Energy(0)
@@ -72,6 +79,9 @@ func (a *Attributor) explain() *explanation {
 		}
 		if f := x.fits[d]; f != nil && !x.apply(d, f) {
 			x.fits[d] = nil
+		}
+		if x.fits[d] == nil {
+			x.placesByTime(d)
 		}
 	}
 	return x
@@ -104,9 +114,12 @@ func (a *Attributor) runs() map[regression.Column]regression.Run {
 		r.Count += count
 		runs[k] = r
 	}
+	places := a.runsOfPlaces(runs)
 	for i := range tree.Sites() {
 		n := int32(i)
-		add(n, a.windows.Times[n].CPU, 0)
+		if !places[n] {
+			add(n, a.windows.Times[n].CPU, 0)
+		}
 		if n != paths.Root {
 			calls := float64(a.stacks.Calls(n))
 			add(n, 0, calls)
@@ -177,6 +190,7 @@ func (x *explanation) divide(d int, share, cpu map[regression.Column]float64) {
 	parts := x.partTimes(d)
 	byTime := &x.windows.Domains[d]
 	nodes := make([]float64, x.tree.Len())
+	x.places[d] = map[placeOf]float64{}
 	for n, site := range x.tree.Sites() {
 		k := x.contexts.function(site)
 		context, part := x.part(d, int32(n))
@@ -192,6 +206,9 @@ func (x *explanation) divide(d int, share, cpu map[regression.Column]float64) {
 			}
 		case x.estimate(d, k) == nil:
 			nodes[n] = byTime.Paths[n]
+			x.shareNode(d, int32(n), nodes[n])
+		case x.placed[int32(n)] != nil:
+			nodes[n] = x.divideNode(d, int32(n), energy(k)/max(cpu[k], 1e-300), parts)
 		case part != nil:
 			nodes[n] = part.Energy * x.scale[d] * x.windows.Times[n].CPU / max(parts[context], 1e-300)
 		case cpu[k] > 0:
@@ -208,10 +225,10 @@ func (x *explanation) divide(d int, share, cpu map[regression.Column]float64) {
 }
 
 // part is what domain d's fit shows of the context of a call path, and the column of
-// that; nil where its function has one power.
+// that; nil where its function has one power, or the path has places.
 func (x *explanation) part(d int, n int32) (regression.Column, *regression.Estimate) {
 	f := x.fits[d]
-	if f == nil || n == paths.Root {
+	if f == nil || n == paths.Root || x.placed[n] != nil {
 		return regression.Outside, nil
 	}
 	return f.Part(x.contexts.path(n))
@@ -223,6 +240,13 @@ func (x *explanation) partTimes(d int) map[regression.Column]float64 {
 	for n := range x.tree.Sites() {
 		if k, part := x.part(d, int32(n)); part != nil {
 			times[k] += x.windows.Times[n].CPU
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(x.placed)) {
+		for _, p := range x.placed[n] {
+			if k, part := x.fits[d].Part(p.column); part != nil {
+				times[k] += x.windows.Times[n].CPU * p.part
+			}
 		}
 	}
 	return times

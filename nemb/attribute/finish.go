@@ -68,19 +68,8 @@ func (a *Attributor) Finish() Result {
 	under := o.sumSubtrees()
 	r.Paths = o.listPaths(under, FewPaths, MaxPaths)
 	r.Costs = o.costs(under, a.calls, r.Total.ProgramHi)
-	r.Places = o.places()
+	r.Places = o.listPlaces(r.Costs)
 	return r
-}
-
-// places lists what each place used.
-func (o *outcome) places() (all []Place) {
-	for of, p := range o.stacks.Places() {
-		all = append(all, Place{of.Function, of.Place, p.Count, time.Duration(p.Wall), time.Duration(p.CPU)})
-	}
-	slices.SortFunc(all, func(x, y Place) int {
-		return cmp.Or(cmp.Compare(x.Function, y.Function), cmp.Compare(x.Site, y.Site))
-	})
-	return all
 }
 
 // idleOfCalls is the idle power in the energy of long calls, in watts.

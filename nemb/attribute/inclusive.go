@@ -123,7 +123,7 @@ func (x *explanation) drawSites(d int, nodes []nemb.Energy) siteDraws {
 	s := siteDraws{
 		index: map[checkpoint.SiteID]int{}, sites: make([]int32, n), of: make([]int32, n), draws: regression.Replicas,
 	}
-	index := map[regression.Column]int{}
+	index, doubts := map[regression.Column]int{}, x.doubts(d)
 	// In the order of nodes, so that the same run draws the same.
 	var columns []regression.Column // per part
 	for i, site := range x.tree.Sites() {
@@ -131,7 +131,7 @@ func (x *explanation) drawSites(d int, nodes []nemb.Energy) siteDraws {
 			s.index[site] = len(s.index)
 		}
 		s.sites[i] = int32(s.index[site])
-		k, whole := x.drawnColumn(d, int32(i))
+		k, whole := x.drawnColumn(d, int32(i), doubts)
 		at, ok := index[k]
 		if !ok {
 			at = len(s.parts)
@@ -144,7 +144,7 @@ func (x *explanation) drawSites(d int, nodes []nemb.Energy) siteDraws {
 	random := rand.New(rand.NewPCG(7, uint64(len(s.parts))))
 	for i := range s.parts {
 		p := &s.parts[i]
-		if k, e := x.fits[d].Part(p.whole); e != nil && k == p.whole {
+		if k, e := x.fits[d].Part(p.whole); e != nil && k == p.whole && !x.placedFunctions[k] {
 			p.factors = slices.Clone(e.Replicas)
 		} else if e := x.estimate(d, p.whole); e != nil {
 			p.factors = slices.Clone(e.Replicas)
@@ -152,14 +152,14 @@ func (x *explanation) drawSites(d int, nodes []nemb.Energy) siteDraws {
 			p.factors = x.drawUnresolved(d, p.whole, p.energy, random)
 		}
 	}
-	x.drawContexts(d, columns, s.parts, random)
+	x.drawContexts(doubts, columns, s.parts, random)
 	return s
 }
 
 // drawnColumn is the column of which one factor is drawn for a call path, and the one that
 // has its energy: a function, or the context of the path, as far as its power is its own
 // or may be another than that of its function.
-func (x *explanation) drawnColumn(d int, n int32) (k, whole regression.Column) {
+func (x *explanation) drawnColumn(d int, n int32, doubts map[regression.Column]float64) (k, whole regression.Column) {
 	function := x.contexts.function(x.tree.Site(n))
 	if x.estimate(d, function) == nil || function < regression.First {
 		return function, function
@@ -170,7 +170,7 @@ func (x *explanation) drawnColumn(d int, n int32) (k, whole regression.Column) {
 		whole = at
 	}
 	for ; k != whole; k = x.contexts.of(k) {
-		if _, has := x.fits[d].Doubts[k]; has {
+		if _, has := doubts[k]; has {
 			break
 		}
 	}
@@ -202,8 +202,8 @@ func (x *explanation) drawUnresolved(d int, k regression.Column, energy float64,
 
 // drawContexts multiplies the factors of contexts whose powers may differ. What has the
 // energy of several keeps its sum.
-func (x *explanation) drawContexts(d int, columns []regression.Column, parts []drawnPart, random *rand.Rand) {
-	doubts := x.fits[d].Doubts
+func (x *explanation) drawContexts(doubts map[regression.Column]float64, columns []regression.Column,
+	parts []drawnPart, random *rand.Rand) {
 	if len(doubts) == 0 {
 		return
 	}

@@ -155,6 +155,11 @@ type Place struct {
 	Function, Site checkpoint.SiteID
 	Count          uint64 // how often a call came there
 	Time, CPU      time.Duration
+	// Energy is its part of the self energy of its function, in microjoules, and Lo and Hi are its interval (95 %).
+	// Method is Regression where the data show the power of the place, else TimeShare.
+	Energy float64
+	Lo, Hi nemb.Energy
+	Method string
 }
 
 // A Result has each call path that with all that it called used smallPath of the program's

@@ -9,8 +9,11 @@ import (
 // that is there. Its time is that of the call's path; besides it is kept by place. Place 0 of a function is its
 // code outside all places.
 
-// PlaceOf is a place of a function.
-type PlaceOf struct{ Function, Place checkpoint.SiteID }
+// PlaceOn is a place of the innermost function of a call path.
+type PlaceOn struct {
+	Node  int32
+	Place checkpoint.SiteID
+}
 
 // PlaceTime is what a place used: how often a call came there, and its time in nanoseconds, by the clock and by
 // processor.
@@ -26,26 +29,26 @@ func (st *Stacks) spend(t *Thread, node int32, place checkpoint.SiteID, ticks ui
 		return
 	}
 	if t.placed == nil {
-		t.placed = map[PlaceOf]uint64{}
+		t.placed = map[PlaceOn]uint64{}
 	}
-	t.placed[PlaceOf{function, place}] += ticks
+	t.placed[PlaceOn{node, place}] += ticks
 }
 
 // arrive notes how often calls of a path came to a place.
 func (st *Stacks) arrive(node int32, place checkpoint.SiteID, times uint64) {
 	if times > 0 {
-		st.place(PlaceOf{st.Tree.Site(node), place}).Count += times
+		st.place(PlaceOn{node, place}).Count += times
 	}
 }
 
-func (st *Stacks) place(of PlaceOf) *PlaceTime {
+func (st *Stacks) place(on PlaceOn) *PlaceTime {
 	if st.places == nil {
-		st.places = map[PlaceOf]*PlaceTime{}
+		st.places = map[PlaceOn]*PlaceTime{}
 	}
-	p := st.places[of]
+	p := st.places[on]
 	if p == nil {
 		p = &PlaceTime{}
-		st.places[of] = p
+		st.places[on] = p
 	}
 	return p
 }
@@ -60,16 +63,30 @@ func (st *Stacks) BookPlaces(t *Thread, perTick, cpu float64) {
 	for _, p := range t.pending {
 		all += p.Ticks
 	}
-	for of, ticks := range t.placed {
-		p := st.place(of)
+	if st.window == nil {
+		st.window = map[int32]map[checkpoint.SiteID]float64{}
+	}
+	for on, ticks := range t.placed {
+		p := st.place(on)
+		used := cpu * ratio(float64(ticks), float64(all))
 		p.Wall += float64(ticks) * perTick
-		p.CPU += cpu * ratio(float64(ticks), float64(all))
+		p.CPU += used
+		if used > 0 {
+			if st.window[on.Node] == nil {
+				st.window[on.Node] = map[checkpoint.SiteID]float64{}
+			}
+			st.window[on.Node][on.Place] += used
+		}
 	}
 	clear(t.placed)
 }
 
+// WindowPlaces has the processor time of each place of a call path, of those that BookPlaces has booked since the last
+// EndWindow. nil where it has none.
+func (st *Stacks) WindowPlaces(node int32) map[checkpoint.SiteID]float64 { return st.window[node] }
+
 // Places has what each place used, nil where the program has none.
-func (st *Stacks) Places() map[PlaceOf]*PlaceTime { return st.places }
+func (st *Stacks) Places() map[PlaceOn]*PlaceTime { return st.places }
 
 // pass charges a thread's time up to a moment, to its path and its place there.
 func (st *Stacks) pass(t *Thread, at checkpoint.Tick) {
@@ -85,7 +102,7 @@ func (st *Stacks) pass(t *Thread, at checkpoint.Tick) {
 func (st *Stacks) placeOf(above place, n checkpoint.Node) place {
 	if !above.deep && above.node != paths.Root {
 		above.place = n.Place()
-		st.place(PlaceOf{st.Tree.Site(above.node), above.place})
+		st.place(PlaceOn{above.node, above.place})
 	}
 	return above
 }

@@ -30,20 +30,27 @@ func TestPlaces(t *testing.T) {
 	for _, thread := range st.Threads() {
 		st.BookPlaces(thread, 1, 500)
 	}
-	want := map[PlaceOf]PlaceTime{
-		{1, 0}: {0, 100, 50}, {1, 5}: {2, 500, 250}, {1, 6}: {1, 300, 150}, {2, 0}: {0, 100, 50},
+	caller := st.path(0, 1, 0)
+	called := st.path(caller, 2, 0)
+	want := map[PlaceOn]PlaceTime{
+		{caller, 0}: {0, 100, 50}, {caller, 5}: {2, 500, 250}, {caller, 6}: {1, 300, 150}, {called, 0}: {0, 100, 50},
 	}
 	got := st.Places()
-	for of, w := range want {
-		if p := got[of]; p == nil || *p != w {
-			t.Errorf("%v: %v, want %v", of, p, w)
+	for on, w := range want {
+		if p := got[on]; p == nil || *p != w {
+			t.Errorf("%v: %v, want %v", on, p, w)
 		}
 	}
 	if len(got) != len(want) {
 		t.Errorf("%d places, want %d", len(got), len(want))
 	}
-	caller := st.path(0, 1, 0)
-	if n := st.path(caller, 2, 0); st.Calls(caller) != 1 || st.Calls(n) != 7 || st.Tree.Len() != 3 {
-		t.Errorf("%d and %d calls on %d paths", st.Calls(caller), st.Calls(n), st.Tree.Len())
+	if w := st.WindowPlaces(caller); len(w) != 3 || w[5] != 250 || w[0] != 50 {
+		t.Errorf("%v in the window", w)
+	}
+	if st.EndWindow(); st.WindowPlaces(caller) != nil {
+		t.Error("a window that is over has places")
+	}
+	if st.Calls(caller) != 1 || st.Calls(called) != 7 || st.Tree.Len() != 3 {
+		t.Errorf("%d and %d calls on %d paths", st.Calls(caller), st.Calls(called), st.Tree.Len())
 	}
 }

@@ -57,8 +57,9 @@ type Stacks struct {
 	sums        sumTrees
 	known       knowledge
 	times       map[checkpoint.SiteID]*siteTimes
-	places      map[PlaceOf]*PlaceTime // nil without places
-	seen        []seenNode             // by looks, of threads that have ended
+	places      map[PlaceOn]*PlaceTime                  // nil without places
+	window      map[int32]map[checkpoint.SiteID]float64 // see WindowPlaces
+	seen        []seenNode                              // by looks, of threads that have ended
 	blur        map[checkpoint.SiteID]float64
 }
 
@@ -144,6 +145,7 @@ func (st *Stacks) Threads() []*Thread { return st.order }
 // EndWindow begins the next window. Threads that have ended are forgotten, and those that the kernel does not know any
 // more, where looks at them are all that there is.
 func (st *Stacks) EndWindow() {
+	clear(st.window)
 	st.order = slices.DeleteFunc(st.order, func(t *Thread) bool {
 		t.pending, t.idle = t.pending[:0], 0
 		if t.looked != nil && (t.gone || t.ended) {

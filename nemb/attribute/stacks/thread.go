@@ -31,7 +31,7 @@ type Thread struct {
 	looked  *looked // nil where its events are reported
 
 	at     checkpoint.SiteID  // the place at which its innermost call is, 0 for none
-	placed map[PlaceOf]uint64 // ticks of the open window
+	placed map[PlaceOn]uint64 // ticks of the open window
 
 	// Of a thread whose stack is that of the strand it is on, see strand.go.
 	proc   *proc // nil for other threads

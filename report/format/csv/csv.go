@@ -93,7 +93,7 @@ func columnsOf(table string, domains []string) []string {
 			"cpu_time_s"}
 	case "places":
 		return []string{"run", "function", "file", "kind", "line", "end_line", "ordinal", "count", "self_energy_j",
-			"self_time_s", "cpu_time_s", "text"}
+			"self_energy_lo_j", "self_energy_hi_j", "energy_method", "self_time_s", "cpu_time_s", "text"}
 	case "inner":
 		return []string{"run", "function", "name", "file", "line", "language", "stack_samples",
 			"stack_samples_inclusive", "self_energy_j", "self_energy_lo_j", "self_energy_hi_j", "inclusive_energy_j",
@@ -176,8 +176,8 @@ func rowsOf(r *report.Run, table string, domains []string, row func(fields ...an
 	case "places":
 		for _, f := range r.Functions {
 			for _, p := range f.Places {
-				row(f.Name, f.File, p.Kind, p.Line, p.EndLine, p.Ordinal, p.Count, p.SelfEnergyJ, p.SelfTimeS,
-					p.CPUTimeS, p.Text)
+				row(f.Name, f.File, p.Kind, p.Line, p.EndLine, p.Ordinal, p.Count, p.SelfEnergyJ, p.SelfEnergyLoJ,
+					p.SelfEnergyHiJ, p.EnergyMethod, p.SelfTimeS, p.CPUTimeS, p.Text)
 			}
 		}
 	}

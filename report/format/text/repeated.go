@@ -224,7 +224,8 @@ func (p *printer) repeatedPlaces(c repeated.Command, mark string) {
 		{"interval", 72, func(l repeated.PlaceIn) string { return l.SelfEnergyJ.Interval(figures.Joules) }},
 		{"time", 0, func(l repeated.PlaceIn) string { return mean(l.SelfTimeS, figures.Seconds) }},
 	})
-	p.note(dim, what+"s", "in each run the energy of a function is divided among its "+what+"s by time")
+	p.note(dim, what+"s", "in each run the energy of a function is divided among its "+what+"s by time, or "+
+		"by their power where it shows that")
 }
 
 // statistic shows a figure over the runs, with its spread and its interval.

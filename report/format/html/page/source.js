@@ -131,7 +131,7 @@ function source(run) {
   const tools = [choice('Lines', [['dear', 'What matters', 'Functions from 1 % of the file’s energy on; the rest is folded'], ['all', 'Whole file']], state.lines, (v) => { state.lines = v; for (const k of files.values()) k.open = []; remember(); draw(); }), pick];
   const out = section('source', 'Source', tools, note, code,
     el('p', { class: 'hint' }, 'Beside the first line of each function stands what it used itself; the stripe along its lines is the darker, the dearer it is. ' + (placed
-      ? `Left of a line’s number stand what the ${what} that begins there used itself in the whole run, and how often calls came to it; there the stripe is that of the ${what}. The energy of a function is divided among its ${what}s by time: what each of them draws is not told apart.`
+      ? `Left of a line’s number stand what the ${what} that begins there used itself in the whole run, and how often calls came to it; there the stripe is that of the ${what}. The energy of a function is divided among its ${what}s by time, but where the data show what one of them draws.`
       : 'Energy is known per function, not per line.')));
   out.start = () => {
     cg.redraw.push(() => { if (now && shown(code) && figuresOf(run).part !== drawnPart) draw(); });
