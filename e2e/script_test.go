@@ -501,7 +501,7 @@ func TestKnownPower(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tree.Close()
-	r, _, err := measured(t, "--sysroot", dir, "-g", "fine", "testdata/programs/python/warehouse/main.py", "300")
+	r, _, err := measured(t, "--sysroot", dir, "-g", "fine", "testdata/programs/python/warehouse/main.py", strconv.Itoa(long.Rounds(t, 100, 300)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -630,8 +630,9 @@ func TestFaultsWhileMeasuring(t *testing.T) {
 }
 
 // Linked with -z now, the default of some distributions, cg starts where there
-// is no NVIDIA driver.
+// is no NVIDIA driver. .ci/run links the cg that it runs so.
 func TestStartsWithImmediateBinding(t *testing.T) {
+	long.Skip(t, "it links cg")
 	cg := filepath.Join(t.TempDir(), "cg")
 	need(t, "cc", "apt-get install gcc")
 	build := []string{"build", "-o", cg, "-ldflags", "-s -w -extldflags=-Wl,-z,now"}

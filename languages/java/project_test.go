@@ -12,8 +12,13 @@ import (
 
 	"cg/instrument"
 	"cg/languages"
+	"cg/long"
 	"cg/runtimes"
 )
+
+// alone are fixtures in which control goes every way that it can: whether a class reaches its own checkpoints, these tell.
+var alone = []string{"Constructors", "Enums", "Exit", "Flow", "Initializers", "InnerClasses", "Interfaces", "Lambdas", "Latin", "Records", "Switches",
+	"Threads", "Traces"}
 
 // TestAlone compiles every fixture with the checkpoints that a build gets:
 // they need no class but those of the file. Without cg the program does what it
@@ -50,6 +55,12 @@ func TestAlone(t *testing.T) {
 	if helpers < 20 {
 		t.Errorf("%d files with checkpoints", helpers)
 	}
+	for _, class := range alone {
+		if !slices.ContainsFunc(cases, func(c *fixture) bool { return c.class == class }) {
+			t.Errorf("there is no fixture %s", class)
+		}
+	}
+	short := long.Without(t, "runs of most fixtures: they are compiled alone")
 	dir, plain := t.TempDir(), plainly(t, k, cases)
 	for _, encoding := range []string{"UTF-8", "ISO-8859-1"} {
 		args := []string{"-J-XX:TieredStopAtLevel=1", "-nowarn",
@@ -68,6 +79,9 @@ func TestAlone(t *testing.T) {
 		}
 	}
 	for _, c := range cases {
+		if short && !slices.Contains(alone, c.class) {
+			continue
+		}
 		t.Run(c.class, func(t *testing.T) {
 			t.Parallel()
 			want := plain(t, c)
