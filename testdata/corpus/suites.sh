@@ -5,7 +5,7 @@
 # alone, both ways, and counts if the two differ once more.
 #
 #   CG=path          the cg to use; built from this tree otherwise
-#   CG_SUITES=short  14 of them, of all kinds, none of which takes long
+#   CG_SUITES=short  13 of them, of all kinds, none of which takes long
 #   TESTS=...        other tests than the ones below
 set -eu
 
@@ -17,11 +17,11 @@ cg=${CG:-$work/cg}
 [ -x "$cg" ] || (cd "$here/../.." && go build -o "$cg" .)
 
 tests='test_re test_dataclasses test_asyncio.test_taskgroups test_asyncio.test_pep492 test_contextlib test_copy
-	test_functools test_generators test_coroutines test_asyncgen test_traceback test_runpy test_sys_settrace
+	test_functools test_generators test_coroutines test_asyncgen test_traceback test_sys_settrace
 	test_threading_local'
 [ "${CG_SUITES:-}" = short ] || tests="$tests"'
 	test_asyncio.test_timeouts test_asyncio.test_locks test_asyncio.test_queues test_textwrap test_csv test_collections
-	test_inspect test_bdb test_contextlib_async test_dis test_enum
+	test_inspect test_bdb test_contextlib_async test_dis test_enum test_runpy
 	test_argparse test_asyncio.test_futures test_decimal test_json test_warnings
 	test___all__ test__opcode test_abc test_abstract_numbers test_ast test_base64 test_bisect test_bz2 test_calendar
 	test_cmd test_code test_code_module test_codecs test_codeop test_colorsys test_compileall
