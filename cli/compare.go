@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/instrument"
 	"cg/launcher"
 	"cg/report/compare"
 	"cg/report/format"
@@ -104,6 +105,12 @@ func runCompare(c *cli.Context) error {
 	comparison, err := compareSaved(ctx, c, sides, o)
 	if err != nil {
 		return err
+	}
+	for _, side := range []compare.SideMeta{comparison.Base, comparison.Head} {
+		if g := instrument.Granularity(side.Granularity); g.HasPlaces() {
+			notef("%ss are not compared, but functions: cg report shows those of each run", g)
+			break
+		}
 	}
 	if c.IsSet("functions") && len(comparison.Functions)+len(comparison.OnlyInBase)+len(comparison.OnlyInHead) == 0 {
 		return fail(statusFailure, "--functions: no function of either side has such a name: %s",
