@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"cmp"
+	"fmt"
 	"os"
 
 	"github.com/urfave/cli/v2"
 
+	"cg/nemb/node"
 	"cg/pmsampling"
 	"cg/pmsampling/beside"
 	"cg/pmsampling/cupti"
@@ -31,10 +34,33 @@ func gpuFlags() []cli.Flag {
 
 // gpuWishes is what of GPUs is asked for besides their energy.
 type gpuWishes struct {
-	kernels  string                           // CUPTI, for --gpu-kernels, else ""
-	launches bool                             // --gpu-launches, or --gpu-kernels without CUPTI
-	noCUPTI  string                           // why
-	counters func() (*beside.Recorder, error) // begins --gpu-metrics; nil without
+	kernels  string                                       // CUPTI, for --gpu-kernels, else ""
+	launches bool                                         // --gpu-launches, or --gpu-kernels without CUPTI
+	noCUPTI  string                                       // why
+	counters func(beside.Claim) (*beside.Recorder, error) // begins --gpu-metrics; nil without
+}
+
+// countersOf begins --gpu-metrics for a rank, nil for a program that is none. CUPTI lets one process sample a GPU: of
+// the ranks of a node the first to come has it.
+func (w gpuWishes) countersOf(rank *node.Member) func() (*beside.Recorder, error) {
+	if w.counters == nil {
+		return nil
+	}
+	var claim beside.Claim
+	if rank != nil {
+		claim = func(d cupti.Device) error {
+			have, err := rank.Claim("gpu-" + cmp.Or(d.UUID, d.Bus))
+			switch {
+			case err != nil:
+				return fmt.Errorf("GPU %d: %w", d.Index, err)
+			case have != rank.Rank():
+				return fmt.Errorf("rank %d of this node samples GPU %d (%s): %w", have, d.Index, d.Bus,
+					beside.ErrElsewhere)
+			}
+			return nil
+		}
+	}
+	return func() (*beside.Recorder, error) { return w.counters(claim) }
 }
 
 func gpuWishesOf(c *cli.Context) (w gpuWishes, err error) {
@@ -62,7 +88,7 @@ func gpuWishesOf(c *cli.Context) (w gpuWishes, err error) {
 }
 
 // gpuCounters begins to sample what --gpu-metrics names, when it is called.
-func gpuCounters(c *cli.Context) (func() (*beside.Recorder, error), error) {
+func gpuCounters(c *cli.Context) (func(beside.Claim) (*beside.Recorder, error), error) {
 	config := pmsampling.Config{Trigger: pmsampling.GPUTimeInterval}
 	if config.Metrics = metricNames(c.String("gpu-metrics")); len(config.Metrics) == 0 {
 		return nil, fail(statusUsage, "--gpu-metrics: name what is sampled: A,B (cg gpu metrics lists them)")
@@ -78,8 +104,8 @@ func gpuCounters(c *cli.Context) (func() (*beside.Recorder, error), error) {
 	if err != nil {
 		return nil, fail(statusSelf, "--gpu-metrics: %w", err)
 	}
-	return func() (*beside.Recorder, error) {
-		r, err := beside.Begin(l, config)
+	return func(claim beside.Claim) (*beside.Recorder, error) {
+		r, err := beside.Begin(l, config, claim)
 		if err != nil {
 			return nil, fail(statusSelf, "--gpu-metrics: %w", err)
 		}

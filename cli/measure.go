@@ -232,8 +232,9 @@ func (p program) with(conditions experiment.Conditions, dir string) experiment.I
 		Conditions: conditions, Language: p.language, Target: p.target, Options: p.options.instrument,
 		PlacesOf: p.lines.chosen, Inner: p.inner,
 		OwnCheckpoints: p.instrumented, MaxDepth: p.maxDepth, Overhead: p.overhead, Dir: dir, Cache: cache,
-		CUPTI: p.gpu.kernels, Launches: p.gpu.launches, NoCUPTI: p.gpu.noCUPTI, Counters: p.gpu.counters,
-		Refused: refused, Source: sourceFile, Command: p.command,
+		CUPTI: p.gpu.kernels, Launches: p.gpu.launches, NoCUPTI: p.gpu.noCUPTI,
+		Counters: p.gpu.countersOf(conditions.Share),
+		Refused:  refused, Source: sourceFile, Command: p.command,
 		Spool:      func(in *os.File) (*os.File, error) { return spool(in, dir) },
 		ToolOutput: func(b []byte) { os.Stderr.Write(b) },
 		Restarting: note,
@@ -296,6 +297,10 @@ func measureOnce(c *cli.Context, written *bool) error {
 	o, err := programOf(c)
 	if err != nil {
 		return err
+	}
+	if c.String("ranks") != "" && (o.gpu.kernels != "" || o.gpu.launches) {
+		return fail(statusUsage, "--gpu-kernels and --gpu-launches: the energy of GPUs is divided among the ranks of "+
+			"a node, and not among their kernels: leave them out, or measure one rank without --ranks")
 	}
 	var dir string
 	var rank *rankRun

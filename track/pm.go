@@ -67,7 +67,7 @@ func openCounters(root nemb.Root, trackers []Tracker) (*counters, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := beside.Begin(l, config)
+	r, err := beside.Begin(l, config, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -43,6 +44,7 @@ type Member struct {
 	stop    chan struct{}
 	ended   sync.WaitGroup
 	starts  int // of measurers
+	claims  []*os.File
 }
 
 // Join joins the board of a node, and starts a measurer if there is none. It returns when
@@ -201,6 +203,9 @@ func (m *Member) publish() {
 	m.board.store(slotWord(m.slot, slotAt), uint64(at))
 }
 
+// Rank is this rank's number.
+func (m *Member) Rank() int { return m.joining.Rank }
+
 // Record is the name of the node's record in the run's folder.
 func (m *Member) Record() string { return m.about.Record }
 
@@ -271,7 +276,35 @@ func (m *Member) leave() {
 		within(Patience, func() bool { return m.board.load(wordEnded) != 0 || !m.last() })
 	}
 	m.alive.Close()
+	m.releaseClaims()
 	m.board.close()
+}
+
+func (m *Member) releaseClaims() {
+	for _, f := range m.claims {
+		f.Close()
+	}
+	m.claims = nil
+}
+
+// Claim takes what one rank of the node can have at a time, such as a GPU's counters, until the rank leaves or ends. It
+// says which rank has it: this one, or the one that was first.
+func (m *Member) Claim(what string) (rank int, err error) {
+	path := filepath.Join(m.board.dir, "claim-"+what)
+	f, err := held(path, unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		m.claims = append(m.claims, f)
+		return m.joining.Rank, os.WriteFile(path, []byte(strconv.Itoa(m.joining.Rank)), 0o600)
+	}
+	if !errors.Is(err, unix.EWOULDBLOCK) {
+		return 0, err
+	}
+	within(Patience, func() bool { // it writes its number when it has the lock
+		text, _ := os.ReadFile(path)
+		rank, err = strconv.Atoi(string(text))
+		return err == nil
+	})
+	return rank, err
 }
 
 // discard removes a board that no rank uses and that has no measurer.

@@ -14,6 +14,7 @@ import (
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/leaks"
+	"cg/ranks"
 )
 
 func TestMain(m *testing.M) { os.Exit(leaks.Run(m)) }
@@ -157,4 +158,32 @@ func TestDoor(t *testing.T) {
 	if err := <-waiting; !os.IsNotExist(err) {
 		t.Errorf("through the door of a folder that was removed: %v", err)
 	}
+}
+
+// One rank has what it claims until it leaves; the others are told which.
+func TestClaim(t *testing.T) {
+	dir := t.TempDir()
+	member := func(rank int) *Member {
+		b, err := openBoard(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(b.close)
+		return &Member{board: b, joining: Joining{Identity: ranks.Identity{Rank: rank}}}
+	}
+	a, b := member(3), member(4)
+	for _, step := range []struct {
+		who  *Member
+		what string
+		want int
+	}{{a, "gpu-1", 3}, {b, "gpu-1", 3}, {b, "gpu-2", 4}, {a, "gpu-2", 4}} {
+		if got, err := step.who.Claim(step.what); got != step.want || err != nil {
+			t.Errorf("rank %d, %s: rank %d, %v", step.who.Rank(), step.what, got, err)
+		}
+	}
+	a.releaseClaims()
+	if got, err := b.Claim("gpu-1"); got != 4 || err != nil {
+		t.Errorf("after it left: rank %d, %v", got, err)
+	}
+	b.releaseClaims()
 }

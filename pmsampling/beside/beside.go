@@ -63,8 +63,15 @@ type GPU struct {
 	over    bool
 }
 
-// Begin begins to sample all GPUs that can be. The error says why none can.
-func Begin(l *cupti.Library, config pmsampling.Config) (*Recorder, error) {
+// Claim is asked before a GPU is sampled; an error leaves it to others, and is among what the Recorder was refused.
+type Claim func(cupti.Device) error
+
+// ErrElsewhere is the error of a Claim for a GPU that another process samples for this one.
+var ErrElsewhere = errors.New("a GPU's counters serve one process")
+
+// Begin begins to sample all GPUs that can be. The error says why none can. With a claim, which may be nil, a Recorder
+// of no GPU comes where others have all of them.
+func Begin(l *cupti.Library, config pmsampling.Config, claim Claim) (*Recorder, error) {
 	if config.Interval == 0 && config.Trigger == pmsampling.GPUTimeInterval {
 		config.Interval = DefaultInterval
 	}
@@ -73,7 +80,17 @@ func Begin(l *cupti.Library, config pmsampling.Config) (*Recorder, error) {
 		return nil, err // also where there is no GPU
 	}
 	r := &Recorder{Config: config, stop: make(chan struct{})}
+	others := 0
 	for _, d := range devices {
+		if claim != nil {
+			if err := claim(d); err != nil {
+				r.Refused = append(r.Refused, err)
+				if errors.Is(err, ErrElsewhere) {
+					others++
+				}
+				continue
+			}
+		}
 		s, err := pmsampling.Begin(l, d.Index, config)
 		if err != nil {
 			r.Refused = append(r.Refused, err)
@@ -81,6 +98,9 @@ func Begin(l *cupti.Library, config pmsampling.Config) (*Recorder, error) {
 		}
 		r.Config = s.Config
 		r.gpus = append(r.gpus, &GPU{Device: d, Chip: s.Chip(), session: s})
+	}
+	if others > 0 && others == len(devices) {
+		return r, nil
 	}
 	if len(r.gpus) == 0 {
 		return nil, errors.Join(r.Refused...)

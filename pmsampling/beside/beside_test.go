@@ -1,9 +1,12 @@
 package beside
 
 import (
+	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -75,7 +78,10 @@ func TestPoints(t *testing.T) {
 }
 
 // begun samples two GPUs that do not exist.
-func begun(t *testing.T, conf string) (*Recorder, error) {
+func begun(t *testing.T, conf string) (*Recorder, error) { return claimed(t, conf, nil) }
+
+// claimed does, of those that a claim leaves.
+func claimed(t *testing.T, conf string, claim Claim) (*Recorder, error) {
 	t.Helper()
 	root := t.TempDir()
 	conf = "gpus 2\nmetric sm__warps_active.avg.pct_of_peak_sustained_active counter sm percent 40\n" +
@@ -91,7 +97,48 @@ func begun(t *testing.T, conf string) (*Recorder, error) {
 		t.Fatal(err)
 	}
 	return Begin(l, pmsampling.Config{Trigger: pmsampling.GPUTimeInterval, Interval: 1e6, Metrics: []string{
-		"sm__warps_active.avg.pct_of_peak_sustained_active", "sm__cycles_active.avg.pct_of_peak_sustained_elapsed"}})
+		"sm__warps_active.avg.pct_of_peak_sustained_active", "sm__cycles_active.avg.pct_of_peak_sustained_elapsed"}}, claim)
+}
+
+// GPUs that another samples are left out. Where it has all, that is no error; where it has one, and the other cannot be
+// sampled, it is.
+func TestClaims(t *testing.T) {
+	elsewhere := func(all ...int) Claim {
+		return func(d cupti.Device) error {
+			if slices.Contains(all, d.Index) {
+				return fmt.Errorf("rank 3 samples GPU %d: %w", d.Index, ErrElsewhere)
+			}
+			return nil
+		}
+	}
+	const busy = "fail cuptiPmSamplingEnable 26\n"
+	for _, test := range []struct {
+		name, conf    string
+		claim         Claim
+		sampled, left int
+		fails         bool
+	}{
+		{"all are free", "", elsewhere(), 2, 0, false},
+		{"one is not", "", elsewhere(1), 1, 1, false},
+		{"none is", "", elsewhere(0, 1), 0, 2, false},
+		{"another program has the other", busy, elsewhere(1), 0, 0, true},
+		{"the claim fails", "", func(cupti.Device) error { return fs.ErrPermission }, 0, 0, true},
+	} {
+		r, err := claimed(t, test.conf, test.claim)
+		if test.fails || err != nil {
+			if !test.fails || err == nil {
+				t.Errorf("%s: %v", test.name, err)
+			}
+			continue
+		}
+		r.Drain()
+		if n := len(r.End()); n != test.sampled || len(r.Refused) != test.left {
+			t.Errorf("%s: %d, refused %v", test.name, n, r.Refused)
+		}
+		if sums, known := r.Within("GPU-other", 0, 1); sums != nil || !known {
+			t.Errorf("%s: %+v", test.name, sums)
+		}
+	}
 }
 
 // Each GPU has its own figures, by its UUID; what a GPU did is known once sampling has come so far.
