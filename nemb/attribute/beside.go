@@ -74,9 +74,14 @@ func (x *explanation) doubted(d int, b windows.Bounds, beside windows.Beside) wi
 }
 
 // hardBounds is what the windows alone show of a site in a domain, itself and with what it called: at least what it had
-// for itself, less what others may have drawn then, and at most all that was used when it ran.
+// for itself, less what others may have drawn then, and at most all that was used when it ran. A counter that is filtered
+// shows no such thing.
 func (x *explanation) hardBounds(d int, site checkpoint.SiteID) (self, inclusive windows.Bounds) {
 	self, inclusive = x.windows.Bounds(site, d)
+	if f := x.fits[d]; f != nil && f.Lag > 0 { // a window has what was used before it
+		most := x.windows.Domains[d].ProgramHi * x.windows.Domains[d].Domain.Hi
+		self, inclusive = windows.Bounds{Hi: most}, windows.Bounds{Hi: most}
+	}
 	others, all := x.windows.Others(site, d)
 	down, _ := x.beside[d][site].Off(x.most[d])
 	self = windows.Bounds{Lo: max(0, self.Lo-down), Hi: self.Hi + others}

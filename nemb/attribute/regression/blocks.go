@@ -22,6 +22,8 @@ type block struct {
 	times   []Entry // by rising column
 	edge    []Entry // those of its last window
 	last    float64 // ns, the length of its last window
+	away    float64 // ns, see Window.Away
+	lags    lagged  // what counters that follow their power slowly do not show at its end
 	// What ran beside the program has the column Neighbours in times and edge. rest and restMachine
 	// are what energy and machine are of the program.
 	rest        []float64
@@ -93,6 +95,7 @@ type collector struct {
 	open   block
 	moved  int // windows of the open block in which the counter moved
 	sums   map[Column]float64
+	lags   lags
 	energy []float64 // per domain, of the window being closed
 	others float64   // ns, of what ran beside the program in it
 	ticks  float64   // ns, of all windows, of what is told in ticks
@@ -128,6 +131,7 @@ func (c *collector) add(wall float64, energy []float64, times []Entry, moved boo
 	for _, e := range times {
 		c.sums[c.kept(e.Column)] += float64(e.Time)
 	}
+	c.lags.add(wall, c.withBeside(times), c.period, c.kept)
 	if moved {
 		c.moved++
 	}
@@ -215,25 +219,37 @@ func (c *collector) endBlock() {
 	}
 	slices.SortFunc(b.times, byColumn)
 	clear(c.sums)
+	b.lags = c.lags.end()
 	fresh := block{energy: make([]float64, len(b.energy)), rest: make([]float64, len(b.energy))}
 	c.moved = 0
 	// Once blocks have been joined, those that follow are joined as they come,
 	// so that all are about as long.
 	if n := len(c.blocks); n > 0 && c.per > 1 && c.blocks[n-1].span < c.blocks[0].span*0.75 {
-		c.entries -= len(c.blocks[n-1].times) + len(c.blocks[n-1].edge)
+		c.entries -= c.blocks[n-1].entries()
 		c.blocks[n-1] = join(c.blocks[n-1], *b)
 	} else {
 		c.blocks = append(c.blocks, *b)
 	}
-	last := c.blocks[len(c.blocks)-1]
-	c.entries += len(last.times) + len(last.edge)
+	c.entries += c.blocks[len(c.blocks)-1].entries()
 	c.open = fresh
+	if !c.lags.settled && (len(c.blocks) >= lagBlocks || c.entries > maxLagEntries) {
+		c.settleLags()
+	}
 	if len(c.contexts) > 2*maxContexts {
 		c.foldContexts()
 	}
 	for len(c.blocks) > maxBlocks || c.entries > maxEntries && len(c.blocks) > 2 {
 		c.halve()
 	}
+}
+
+// entries is how many a block has.
+func (b *block) entries() int {
+	n := len(b.times) + len(b.edge)
+	for _, l := range b.lags {
+		n += len(l)
+	}
+	return n
 }
 
 func byColumn(x, y Entry) int { return cmp.Compare(x.Column, y.Column) }
@@ -266,7 +282,10 @@ func (c *collector) foldContexts() {
 	for i := range c.blocks {
 		b := &c.blocks[i]
 		b.times, b.edge = c.fold(b.times), c.fold(b.edge)
-		c.entries += len(b.times) + len(b.edge)
+		for j := range b.lags {
+			b.lags[j] = c.fold(b.lags[j])
+		}
+		c.entries += b.entries()
 	}
 }
 
@@ -301,7 +320,7 @@ func (c *collector) halve() {
 			b = join(b, c.blocks[i+1])
 		}
 		kept = append(kept, b)
-		c.entries += len(b.times) + len(b.edge)
+		c.entries += b.entries()
 	}
 	clear(c.blocks[len(kept):])
 	c.blocks = kept
@@ -312,7 +331,7 @@ func (c *collector) halve() {
 func join(x, y block) block {
 	b := block{
 		span: x.span + y.span, until: y.until, machine: x.machine + y.machine, edge: y.edge, last: y.last,
-		restMachine: x.restMachine + y.restMachine,
+		restMachine: x.restMachine + y.restMachine, away: x.away + y.away, lags: y.lags,
 	}
 	for i := range x.energy {
 		b.energy, b.rest = append(b.energy, x.energy[i]+y.energy[i]), append(b.rest, x.rest[i]+y.rest[i])

@@ -201,33 +201,26 @@ func (r *regression) edges() *gram {
 	c, rough := make([]float64, n), make([]float64, n)
 	for i := range r.c.blocks {
 		b := &r.c.blocks[i]
-		clear(c)
-		all := 0.0
-		for _, e := range b.edge {
-			if r.has(e.Column) {
-				c[r.of(e.Column)] += float64(e.Time)
-				all += float64(e.Time)
-			}
-		}
+		all := r.edge(b, c)
 		if all == 0 || b.last == 0 {
 			continue
 		}
-		off := all * 1e-6 / math.Sqrt(12)
+		off := all / math.Sqrt(12)
 		if r.c.period > 0 {
 			off *= min(1, r.c.period/b.last)
 		}
 		for k := range c {
-			c[k] /= all
 			rough[k] = math.Sqrt(min(1, r.stretch[k]/off))
 		}
+		known := r.known(i)
 		for k := range c {
 			if c[k] == 0 {
 				continue
 			}
 			for l := range k {
-				g.xx[k*n+l] -= off * off * c[k] * c[l] * rough[k] * rough[l]
+				g.xx[k*n+l] -= known * off * off * c[k] * c[l] * rough[k] * rough[l]
 			}
-			g.xx[k*n+k] += off * off * c[k] * (1 - c[k]) * rough[k] * rough[k]
+			g.xx[k*n+k] += known * off * off * c[k] * (1 - c[k]) * rough[k] * rough[k]
 		}
 	}
 	out := newGram(n)

@@ -54,7 +54,10 @@ type Window struct {
 	Spent   []float64 // the program's energy in each domain, in microjoules
 	Moved   []bool    // whether the counter of each domain moved
 	Times   []Entry   // the processor time of each column, by rising column
-	Beside  Beside
+	// Away is by how much less threads used than they usually do in as long a time in their call paths, in nanoseconds:
+	// nobody knows in which.
+	Away   float64
+	Beside Beside
 }
 
 // Beside is what ran beside the program in a window: other processes, and cg.
@@ -76,6 +79,7 @@ func (d *Data) Add(w Window) {
 		}
 		c.open.machine += w.Machine
 		c.open.until = w.Until
+		c.open.away += w.Away
 		c.beside(w.Beside)
 		c.add(w.Wall, c.energy, w.Times, any)
 	}

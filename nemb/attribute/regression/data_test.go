@@ -36,7 +36,7 @@ func TestBlocksAreBounded(t *testing.T) {
 	for _, b := range c.blocks {
 		energy += b.energy[0]
 		span += b.span
-		entries += len(b.times) + len(b.edge)
+		entries += b.entries()
 	}
 	if energy != total || span != 100_000*10e6 || entries != c.entries {
 		t.Errorf("%g uJ in %g ns, %d entries, want %g uJ in %g ns, %d",
@@ -91,7 +91,7 @@ func TestMove(t *testing.T) {
 		if !slices.IsSortedFunc(b.times, byColumn) {
 			t.Errorf("block %d: %v", i, b.times)
 		}
-		entries += len(b.times) + len(b.edge)
+		entries += b.entries()
 	}
 	if len(c.blocks) != 9 || entries != c.entries {
 		t.Errorf("%d blocks, %d entries, want %d", len(c.blocks), c.entries, entries)

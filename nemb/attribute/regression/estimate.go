@@ -26,6 +26,9 @@ type Fit struct {
 	Whole float64
 	// Highest is the highest power that was seen, in watts of processor time: that of a block or of a function.
 	Highest float64
+	// Lag is the time constant of the low-pass through which the counter shows its power, in nanoseconds; 0 where the
+	// data show none.
+	Lag float64
 	// Beside is the estimate of what ran beside the program, nil where the data do not show it.
 	Beside *Estimate
 	// Rest is what that has by processor time of Whole, in microjoules.
@@ -101,7 +104,7 @@ func (f *Fit) Part(k Column) (Column, *Estimate) {
 
 // estimate turns powers into energies with their intervals.
 func (r *regression) estimate(g grouping, doubts map[Column]float64) *Fit {
-	s := r.shareOut(g)
+	s, sharp, unlagged := r.shareOut(g), r.sharpened(g), r.unlagged(g)
 	replicas := r.replicate(g)
 	parts := r.partsOfGroups(g, s.times, len(replicas))
 	f := &Fit{
@@ -109,6 +112,7 @@ func (r *regression) estimate(g grouping, doubts map[Column]float64) *Fit {
 		Quantile: distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(max(1, len(r.chunks)-1))}.Quantile(0.975),
 		Whole:    s.whole, Highest: r.highest(), Doubts: doubts, parts: map[Column]*Estimate{}, of: r.c.of, kept: r.c.kept,
 	}
+	f.Lag = r.lag.time(r.c.period)
 	others := r.powersOfNeighbours(g, replicas)
 	late := r.lateNeighbours(g, s)
 	for k, name := range r.columns {
@@ -139,8 +143,10 @@ func (r *regression) estimate(g grouping, doubts map[Column]float64) *Fit {
 		e.Edges = 1.96 * math.Sqrt(s.edges[k])
 		e.HalfWidth = math.Hypot(f.Quantile*of*deviation(ratios), e.Edges)
 		apart := math.Hypot(f.Quantile*of*deviation(ratios)*unlike(ratios, others), e.Edges)
+		hidden := e.Energy - sharp.energyOf(g, k, r.total)
+		e.HalfWidth, e.Edges = math.Hypot(e.HalfWidth, hidden), math.Hypot(e.Edges, hidden)
 		r.blur(k, e)
-		off := late(k)
+		off := late(k) + r.lagOff(g, k, e.Energy, unlagged)
 		e.HalfWidth, e.Blur = e.HalfWidth+off, e.Blur+off
 		switch {
 		case e.Reason == Resolved && apart > Unsure*e.Energy:
@@ -188,6 +194,14 @@ func (s *shares) groupEnergy(power []float64, group int) float64 {
 		sum += power[i] * s.times[i]
 	}
 	return s.whole * power[group] * s.times[group] / max(sum, 1e-300)
+}
+
+// energyOf is the energy of a column: its own, or its part of that of its group by time.
+func (s *shares) energyOf(g grouping, k int, total []float64) float64 {
+	if g.reason[k] == Resolved {
+		return s.energy[k]
+	}
+	return s.shared[g.of[k]] * total[k] / max(s.times[g.of[k]], 1e-300)
 }
 
 // shareOut divides each block in proportion to power times time: slow changes of

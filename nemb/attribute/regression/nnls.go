@@ -20,20 +20,20 @@ func newGram(n int) *gram {
 	return &gram{n: n, xx: make([]float64, n*n), xy: make([]float64, n)}
 }
 
-// row adds a row.
-func (g *gram) row(x []float64, y float64) {
+// row adds a row that counts for so much.
+func (g *gram) row(x []float64, y, weight float64) {
 	for i, v := range x {
 		if v == 0 {
 			continue
 		}
 		to := g.xx[i*g.n : i*g.n+i+1]
 		for j := range to {
-			to[j] += v * x[j]
+			to[j] += weight * v * x[j]
 		}
-		g.xy[i] += v * y
+		g.xy[i] += weight * v * y
 	}
-	g.yy += y * y
-	g.count++
+	g.yy += weight * y * y
+	g.count += weight
 }
 
 // add adds the rows of another, so many times.
@@ -46,6 +46,13 @@ func (g *gram) add(o *gram, times float64) {
 	}
 	g.yy += times * o.yy
 	g.count += times * o.count
+}
+
+// clear takes the products of a column with all others away, and with itself.
+func (g *gram) clear(i int) {
+	for j := range g.n {
+		g.xx[max(i, j)*g.n+min(i, j)] = 0
+	}
 }
 
 // at is the product of two columns.

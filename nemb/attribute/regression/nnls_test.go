@@ -11,7 +11,7 @@ func problem(rows ...[]float64) *gram {
 	n := len(rows[0]) - 1
 	g := newGram(n)
 	for _, row := range rows {
-		g.row(row[:n], row[n])
+		g.row(row[:n], row[n], 1)
 	}
 	return g
 }

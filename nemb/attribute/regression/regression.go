@@ -43,6 +43,8 @@ type regression struct {
 	age      float64            // ns, the mean age of a reading
 	theta    float64
 	level    []float64 // nil for 1, see follow
+	lag      lag       // the counter's filter
+	weights  []float64 // of blocks, nil for 1, see weigh
 	stretch  []float64 // ms, the mean time of a column in one go, +Inf where it is not known
 	residual float64   // the sum of squares that theta leaves
 	noise    float64   // of it, for each block; 0 where it is not known yet
@@ -54,26 +56,10 @@ type regression struct {
 // fit explains the energy of domain d of the collector; nil where there are too
 // few blocks. runs is that of Data.Fits. beside says that it is the energy of all, with what ran beside the program.
 func (c *collector) fit(d int, runs map[Column]Run, beside bool) *Fit {
-	if len(c.blocks) < minBlocks {
+	r := c.begin(d, runs, beside)
+	if r == nil {
 		return nil
 	}
-	r := &regression{c: c, d: d, beside: beside, runs: runs, times: map[Column]float64{}}
-	energy, time := 0.0, 0.0
-	for i := range c.blocks {
-		b := &c.blocks[i]
-		energy += r.energy(b) * 1e-3
-		for _, e := range b.times {
-			if !r.has(e.Column) {
-				continue
-			}
-			r.times[e.Column] += float64(e.Time) * 1e-6
-			time += float64(e.Time) * 1e-6
-		}
-	}
-	if energy <= 0 || time <= 0 {
-		return nil
-	}
-	r.mean = energy / time
 	r.use(r.functions())
 	p, ok := r.powers()
 	if !ok {
@@ -106,10 +92,39 @@ func (c *collector) fit(d int, runs map[Column]Run, beside bool) *Fit {
 	}
 }
 
-// powers finds the powers of the columns, the mean age of a reading and theta.
+// begin begins a fit; nil where there are too few blocks, or nothing to explain.
+func (c *collector) begin(d int, runs map[Column]Run, beside bool) *regression {
+	if len(c.blocks) < minBlocks {
+		return nil
+	}
+	r := &regression{c: c, d: d, beside: beside, runs: runs, times: map[Column]float64{}}
+	energy, time := 0.0, 0.0
+	for i := range c.blocks {
+		b := &c.blocks[i]
+		energy += r.energy(b) * 1e-3
+		for _, e := range b.times {
+			if !r.has(e.Column) {
+				continue
+			}
+			r.times[e.Column] += float64(e.Time) * 1e-6
+			time += float64(e.Time) * 1e-6
+		}
+	}
+	if energy <= 0 || time <= 0 {
+		return nil
+	}
+	r.mean = energy / time
+	return r
+}
+
+// powers finds the powers of the columns, the mean age of a reading, theta and the counter's filter.
 func (r *regression) powers() (p []float64, ok bool) {
-	r.level, r.age, r.theta, r.noise = nil, r.c.meanAge(), 0.5, 0
-	return r.iterate(3)
+	r.level, r.weights, r.age, r.theta, r.noise = nil, nil, r.c.meanAge(), 0.5, 0
+	r.lag = lag{}
+	if p, ok = r.iterate(3); !ok {
+		return nil, false
+	}
+	return r.findLag(p)
 }
 
 // followSlowly lets all powers rise and fall together if that explains the energies
@@ -134,6 +149,7 @@ func (r *regression) iterate(times int) (p []float64, ok bool) {
 			return nil, false
 		}
 		r.tune(p)
+		r.weigh(p)
 	}
 	return p, true
 }
@@ -248,8 +264,10 @@ func (r *regression) dense(i int, x []float64) {
 			x[r.of(e.Column)] -= f * float64(e.Time) * 1e-6
 		}
 	}
+	r.addLag(b, -1, x)
 	if i > 0 {
 		b := &r.c.blocks[i-1]
+		r.addLag(b, 1, x)
 		f := unseen(b, r.age)
 		for _, e := range b.edge {
 			if r.has(e.Column) {
@@ -295,7 +313,7 @@ func (r *regression) buildChunks(count int) {
 			z[k] = level*x[k] + r.theta*z[k]
 		}
 		zy = r.energy(&r.c.blocks[i])*1e-3 + r.theta*zy
-		g.row(z, zy)
+		g.row(z, zy, r.known(i))
 	}
 	for _, g := range r.chunks {
 		r.all.add(g, 1)
@@ -387,15 +405,15 @@ func (r *regression) tuneTheta(left []float64) {
 	r.residual = math.Inf(1)
 	for _, theta := range []float64{0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.85, 0.9, 0.94, 0.97} {
 		z, sum := 0.0, 0.0
-		for _, v := range left {
+		for i, v := range left {
 			z = v + theta*z
-			sum += z * z
+			sum += r.known(i) * z * z
 		}
 		if sum < r.residual {
 			r.residual, r.theta = sum, theta
 		}
 	}
-	r.noise = r.residual / float64(max(1, len(left)-r.width()))
+	r.noise = r.residual / max(1, r.allKnown()-float64(r.width()))
 }
 
 // tuneAge moves the mean age of a reading to where the residuals are smallest.
@@ -403,10 +421,10 @@ func (r *regression) tuneAge(left, slope []float64) {
 	var zl, zs, ls, ss float64
 	for i := range left {
 		zl, zs = left[i]+r.theta*zl, slope[i]+r.theta*zs
-		ls += zl * zs
-		ss += zs * zs
+		ls += r.known(i) * zl * zs
+		ss += r.known(i) * zs * zs
 	}
-	if ss <= 0 {
+	if ss <= 0 || r.lag.scale > 0 {
 		return
 	}
 	// The better the data show it, the more it counts against what is expected:
@@ -415,7 +433,7 @@ func (r *regression) tuneAge(left, slope []float64) {
 	if guess <= 0 {
 		return
 	}
-	known := ss / max(r.residual/float64(len(left)), 1e-18)
+	known := ss / max(r.residual/r.allKnown(), 1e-18)
 	prior := 1 / (guess * guess / 4)
 	r.age = (known*(r.age+ls/ss) + prior*guess) / (known + prior)
 	r.age = min(max(0, r.age), 2*max(guess, r.c.period))

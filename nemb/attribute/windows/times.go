@@ -422,6 +422,20 @@ func (x *threadTimes) rate(site checkpoint.SiteID) *rate {
 	return r
 }
 
+// away is by how much less the threads of the open window used than they do in as long a time in their call paths, in
+// nanoseconds; below 0 where it is more. What the kernel reports late is in it, and is taken off later.
+func (x *threadTimes) away(tree *paths.Tree, perTick float64) (sum float64) {
+	for _, t := range x.now {
+		for i, p := range t.parts {
+			if x.probe == 0 || p.Node != x.probe {
+				sum += t.busy(i) * perTick * x.rate(tree.Site(p.Node)).value()
+			}
+		}
+		sum -= t.used
+	}
+	return sum
+}
+
 // hasShares reports whether the parts of a thread have shares.
 func (t *threadTime) hasShares() bool {
 	return slices.ContainsFunc(t.shares, func(share float64) bool { return share > 0 })

@@ -115,14 +115,16 @@ type Window struct {
 	// Weight is the processor time by which the program's energy was divided, ns.
 	Weight     float64
 	Background []float64 // of Weight, per class of background threads
-	Sites      map[checkpoint.SiteID]Share
-	Paths      []PathShare // per thread and call path; no root
-	Spent      []float64   // the program's energy, per domain, in microjoules
-	Machine    float64     // the program's part of Wall, by processor time (see machineTime), in microseconds
-	Moved      []bool      // whether the counter of each domain moved
-	Threads    []Use       // in the order in which they were given, and behind them what is no thread's
-	Claimed    []Claimed   // of windows that are over
-	Beside     WindowBeside
+	// Away is by how much less threads used than they usually do in as long a time in their call paths, ns.
+	Away    float64
+	Sites   map[checkpoint.SiteID]Share
+	Paths   []PathShare // per thread and call path; no root
+	Spent   []float64   // the program's energy, per domain, in microjoules
+	Machine float64     // the program's part of Wall, by processor time (see machineTime), in microseconds
+	Moved   []bool      // whether the counter of each domain moved
+	Threads []Use       // in the order in which they were given, and behind them what is no thread's
+	Claimed []Claimed   // of windows that are over
+	Beside  WindowBeside
 }
 
 // WindowBeside is what ran beside the program in a window: cg, and other processes.
@@ -234,6 +236,7 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 	program := nanos(s.Usage.Program - w.first.Usage.Program)
 	w.threads.room = max(0, w.threads.roomOf(program)-background)
 	inThreads := w.threads.close(w.tree, s, out.PerTick, max(0, used.program-background), threads)
+	out.Away = w.threads.away(w.tree, out.PerTick)
 	used.outside = w.threads.outside(program, inThreads+background)
 	paid := w.threads.pay(used.outside)
 	used.outside -= paid
