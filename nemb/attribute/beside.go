@@ -74,8 +74,8 @@ func (x *explanation) doubted(d int, b windows.Bounds, beside windows.Beside) wi
 }
 
 // hardBounds is what the windows alone show of a site in a domain, itself and with what it called: at least what it had
-// for itself, less what others may have drawn then, and at most all that was used when it ran. A counter that is filtered
-// shows no such thing.
+// for itself, less what others may have drawn then, and at most all that was used when it ran. A counter that is
+// filtered shows no such thing.
 func (x *explanation) hardBounds(d int, site checkpoint.SiteID) (self, inclusive windows.Bounds) {
 	self, inclusive = x.windows.Bounds(site, d)
 	if f := x.fits[d]; f != nil && f.Lag > 0 { // a window has what was used before it

@@ -48,6 +48,7 @@ func (a *Attributor) Finish() Result {
 	}
 	o := &outcome{explanation: a.explain(), stacks: a.stacks, tree: a.stacks.Tree, gpus: a.gpus}
 	a.calls.SetIdle(o.idleOfCalls())
+	a.calls.SetLag(o.lagOfCalls())
 	r.Idle, r.Seen = o.idlePowers(), o.seen()
 	if o.main >= 0 && o.fits[o.main] != nil {
 		r.Method = Regression
@@ -80,6 +81,16 @@ func (o *outcome) idleOfCalls() (watts float64) {
 		}
 	}
 	return watts
+}
+
+// lagOfCalls is the longest time constant of the counters whose energy long calls have, in nanoseconds.
+func (o *outcome) lagOfCalls() (constant float64) {
+	for d, f := range o.fits {
+		if o.windows.Domains[d].Domain.InTotal && f != nil {
+			constant = max(constant, f.Lag)
+		}
+	}
+	return constant
 }
 
 // idlePowers are those that were set aside, at the end of the run or window by window.

@@ -22,7 +22,11 @@ import (
 )
 
 const (
-	longCall  = 20
+	longCall = 20
+	// lagged is how many time constants of a counter's filter a call must take. A counter that shows the power of a call
+	// so much later lacks that part of the call's energy at its end, times the part by which the power differs from that
+	// around it: 3 % at most.
+	lagged    = 30
 	keptKnots = 64 // per thread
 	keptMarks = 64 // open calls of a thread that are long already
 	// The power around a call is taken from this much time (nemb.Across), in ns.
@@ -64,6 +68,7 @@ type Calls struct {
 	before  float64 // s, the machine time of the window before
 	long    int64   // ticks from which on a call is long
 	idle    float64 // W, see SetIdle
+	lag     float64 // ns, see SetLag
 }
 
 // thread is what is kept of a thread for its long calls.
@@ -141,6 +146,10 @@ func (c *Calls) Close(w Window, threads []Thread) {
 
 // SetIdle says what part of the energy of calls is idle power, in watts.
 func (c *Calls) SetIdle(watts float64) { c.idle = watts }
+
+// SetLag says with which time constant the counters follow their power, in nanoseconds. A site of which a call
+// took less than lagged of them has no energies of single calls.
+func (c *Calls) SetLag(constant float64) { c.lag = constant }
 
 // forget forgets the threads that have ended.
 func (c *Calls) forget(threads []Thread) {
@@ -275,7 +284,7 @@ func (c *Calls) measure(t *thread, m mark, now float64) {
 		p = &perCall{}
 		c.single[site] = p
 	}
-	p.add(one{span.Joules, machine.Joules}, span.Method == nemb.Bracketed)
+	p.add(one{span.Joules, machine.Joules, m.to - m.from}, span.Method == nemb.Bracketed)
 }
 
 // End measures the calls that are over when the run ends.
@@ -289,7 +298,12 @@ func (c *Calls) End(now float64) {
 }
 
 // Of is the summary of the long calls of a site.
-func (c *Calls) Of(site checkpoint.SiteID) Summary { return c.single[site].summary(c.idle) }
+func (c *Calls) Of(site checkpoint.SiteID) Summary {
+	if p := c.single[site]; p != nil && p.shortest >= lagged*c.lag {
+		return p.summary(c.idle)
+	}
+	return Summary{}
+}
 
 // Spans lists the longest calls in the order in which they began, an outer one
 // before what is in it.

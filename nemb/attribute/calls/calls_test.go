@@ -66,6 +66,20 @@ func TestLongCall(t *testing.T) {
 	}
 }
 
+// A counter that follows its power slowly shows the energy of a call late: what took less than 30 of its time constants
+// has none.
+func TestCallsBelowAFilter(t *testing.T) {
+	c := play(ms, 7)
+	c.SetLag(3 * ms)
+	if c.Of(7).N != 1 {
+		t.Error("a call of 33 time constants is not told")
+	}
+	c.SetLag(4 * ms)
+	if got := c.Of(7); got != (Summary{}) {
+		t.Errorf("a call of 25 time constants is told: %+v", got)
+	}
+}
+
 // Where no period is known a call is a span alone. What cg's runtime does is
 // neither.
 func TestSpansAlone(t *testing.T) {

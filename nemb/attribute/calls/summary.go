@@ -37,8 +37,8 @@ func (c Summary) Method() string {
 }
 
 // one is what a call used: the energy with idle power, in joules, and the machine time that
-// goes with it, in seconds. Idle power is known at the end of a run.
-type one struct{ joules, machine float64 }
+// goes with it, in seconds. Idle power is known at the end of a run. length is how long it took, in nanoseconds.
+type one struct{ joules, machine, length float64 }
 
 func (o one) without(idle float64) float64 { return o.joules - idle*o.machine }
 
@@ -46,16 +46,18 @@ func (o one) without(idle float64) float64 { return o.joules - idle*o.machine }
 type perCall struct {
 	n, bracketed uint64
 	sum          one
-	least, most  one   // by joules, of all calls
-	kept         []one // a sample of keptCalls
+	shortest     float64 // ns
+	least, most  one     // by joules, of all calls
+	kept         []one   // a sample of keptCalls
 	random       *rand.Rand
 }
 
 func (c *perCall) add(call one, bracketed bool) {
 	if c.n == 0 {
-		c.least, c.most = call, call
+		c.least, c.most, c.shortest = call, call, call.length
 	}
 	c.n++
+	c.shortest = min(c.shortest, call.length)
 	if bracketed {
 		c.bracketed++
 	}
@@ -84,9 +86,6 @@ func (c *perCall) add(call one, bracketed bool) {
 // summary is that without idle power. The least and the most of more calls than are kept
 // are those of the calls that used least and most with it.
 func (c *perCall) summary(idle float64) Summary {
-	if c == nil || c.n == 0 {
-		return Summary{}
-	}
 	var kept []float64
 	for _, call := range c.kept {
 		kept = append(kept, call.without(idle))

@@ -6,8 +6,12 @@ import "math"
 // how long in a block, and not in which function: each has its part of that by the time that the thread was in it. So
 // the times of a block are off where threads were away for longer than usual. Least squares would take that for what
 // the functions did, and find powers that are too near to each other (Fuller, Measurement Error Models, 1987, section
-// 1.1). Such blocks count for less (weighted least squares): as much as what the energies leave unexplained at all is of
-// that and of what the times are off by, as if all was one function's.
+// 1.1). Such blocks count for less (weighted least squares): as much as what the energies leave unexplained at all is
+// of that and of what the times are off by, as if all was one function's. What is left of it is in the intervals.
+//
+// The edges of blocks do no such thing. What they take off of a block's times is what is expected of the functions that
+// ran in its last window, so that the errors do not go with the times (Berkson, Journal of the American Statistical
+// Association 45, 1950, 164-180).
 
 // weigh finds for how much each block counts, with these powers.
 func (r *regression) weigh(p []float64) {
@@ -41,10 +45,11 @@ func (r *regression) away(i int, usual float64) float64 {
 	return (b.away - usual*b.span) * 1e-6
 }
 
-// hiddenAway adds to the products of the columns what threads were away adds to them.
-func (r *regression) hiddenAway(all *gram) {
+// hidden is what the products of the columns have of that threads were away.
+func (r *regression) hidden() *gram {
 	usual := r.usuallyAway()
-	c := make([]float64, r.width())
+	n := r.width()
+	all, c := newGram(n), make([]float64, n)
 	for i := range r.c.blocks {
 		r.dense(i, c)
 		sum := 0.0
@@ -63,11 +68,40 @@ func (r *regression) hiddenAway(all *gram) {
 				continue
 			}
 			for l := range k {
-				all.xx[k*all.n+l] -= off * c[k] / sum * c[l] / sum
+				all.xx[k*n+l] -= off * c[k] / sum * c[l] / sum
 			}
-			all.xx[k*all.n+k] += off * c[k] / sum * (1 - c[k]/sum)
+			all.xx[k*n+k] += off * c[k] / sum * (1 - c[k]/sum)
 		}
 	}
+	out := newGram(n)
+	out.add(all, 1/(1-r.theta*r.theta)) // filtered
+	return out
+}
+
+// sharpened is what the columns have without what is hidden, of groups that are resolved. No more is taken off than
+// leaves leastReliable of what varies in each of them alone.
+func (r *regression) sharpened(g grouping) *shares {
+	all, hidden := r.all.grouped(g.of, g.n), r.hidden().grouped(g.of, g.n)
+	for i, k := range g.of {
+		if g.reason[i] != Resolved || r.fixed[k] {
+			hidden.clear(k)
+		}
+	}
+	inverse, ok := r.pulled(all, r.means(g.n)).inverse()
+	if !ok {
+		return r.shareOut(g)
+	}
+	part := 1.0
+	for k := range g.n {
+		if of := hidden.at(k, k) * inverse.At(k, k); of > 1-leastReliable {
+			part = min(part, (1-leastReliable)/of)
+		}
+	}
+	all.add(hidden, -part)
+	if power, ok := r.pulled(all, r.means(g.n)).nonnegative(r.mean); ok {
+		g.power = power
+	}
+	return r.shareOut(g)
 }
 
 // spreadOf is the standard deviation of the power over the program's processor time, in watts.

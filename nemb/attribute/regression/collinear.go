@@ -227,3 +227,18 @@ func (r *regression) edges() *gram {
 	out.add(g, 2/(1+r.theta))
 	return out
 }
+
+// edge is what part each column has of the last window of a block, and the time of all, in milliseconds.
+func (r *regression) edge(b *block, part []float64) (sum float64) {
+	clear(part)
+	for _, e := range b.edge {
+		if r.has(e.Column) {
+			part[r.of(e.Column)] += float64(e.Time) * 1e-6
+			sum += float64(e.Time) * 1e-6
+		}
+	}
+	for k := range part {
+		part[k] /= max(sum, 1e-300)
+	}
+	return sum
+}

@@ -23,8 +23,9 @@ type lagged [len(lagPeriods)][]Entry
 // lagRounds is how often powers and the filter are found by turns at most.
 const lagRounds = 12
 
-// clearly is the part of what is left unexplained that the filter must explain, and farFrom by how much the scale of it
-// may differ from 1.
+// clearly is the part of what is left unexplained that the filter must explain: as much as powers that follow slowly
+// must (followSlowly). farFrom is the most by which the scale of it may differ from 1, either way. The nearest of
+// lagPeriods is at most 1.19 away; the rest is for powers that are not those of the filter yet.
 const (
 	clearly = 0.1
 	farFrom = 1.5
