@@ -124,6 +124,10 @@ func runRow(ctx context.Context, lab *laboratory.Lab, of laboratory.Case, runs i
 	r := laboratory.Row{Case: of}
 	for seed := range runs {
 		values, program, err := lab.Run(ctx, of, uint64(seed+1))
+		if errors.Is(err, laboratory.ErrNoQuota) {
+			row.Left = "no control group with a quota can be made here"
+			return row, nil
+		}
 		if err != nil {
 			return row, err
 		}

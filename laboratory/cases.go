@@ -51,6 +51,7 @@ func Cases() (all []Case) {
 	add("two frequencies, 300 ms", "c", ms, five, Machine{Idle: 4, Clocks: 300 * ms})
 	add("a big and a little core", "c", ms, Program{Functions: 3, Mean: 5 * ms, Processes: 2,
 		Length: 2 * time.Second}, Machine{Idle: 4, Little: true})
+	add("a quota of half a processor", "c", ms, five, machine).Quota = 0.5
 	add("idle power not measured", "c", ms, five, machine).Baseline = 0
 	add("waits for its processor", "c", ms, five, machine).Waiting = true
 	add("estimate, five, 0.5 ms", "python", 10*ms, Program{Functions: 5, Mean: ms / 2}, Machine{}).Estimate = true

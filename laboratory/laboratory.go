@@ -35,6 +35,8 @@ type Case struct {
 	// Waiting lets the program wait for a processor as any other, where the machine has more work than processors.
 	// Else it comes before all ordinary programs (nice -20), where that is permitted.
 	Waiting bool
+	// Quota is for how many processors cg and its program may use time together, 0 for no limit: as in a container.
+	Quota float64
 }
 
 // Value is what one function used, itself or with what it called.
@@ -117,7 +119,17 @@ func (l *Lab) Run(ctx context.Context, c Case, seed uint64) (values []Value, pro
 		defer func(nice int) { l.nice = nice }(l.nice)
 		l.nice = -20
 	}
-	r, err := l.measure(ctx, dir, of, append(args, c.Language, file, cells, strconv.FormatUint(seed, 10)))
+	var in *group
+	if c.Quota > 0 {
+		g, err := newGroup("/sys/fs/cgroup", c.Quota)
+		if err != nil {
+			return nil, program, err
+		}
+		defer func() { err = errors.Join(err, g.remove()) }()
+		in = &g
+	}
+	r, err := l.measure(ctx, dir, machine{of, in},
+		append(args, c.Language, file, cells, strconv.FormatUint(seed, 10)))
 	if err != nil {
 		return nil, program, err
 	}
@@ -125,14 +137,24 @@ func (l *Lab) Run(ctx context.Context, c Case, seed uint64) (values []Value, pro
 	return c.values(r, p), c.program(r, p), nil
 }
 
+// machine is what cg runs on: with a /proc/stat of its own, and in a control group; nil for that of this process.
+type machine struct {
+	stat  *stat
+	group *group
+}
+
 // measure runs cg, and reads its report.
-func (l *Lab) measure(ctx context.Context, dir string, of *stat, args []string) (*report.Run, error) {
+func (l *Lab) measure(ctx context.Context, dir string, on machine, args []string) (*report.Run, error) {
+	of := on.stat
 	cmd := exec.CommandContext(ctx, l.Cg, args...)
 	cmd.Dir, cmd.Env = dir, l.Env
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = time.Minute
 	var said strings.Builder
 	cmd.Stdout, cmd.Stderr = &said, &said
+	if on.group != nil {
+		on.group.hold(cmd)
+	}
 	file := ""
 	if of != nil {
 		file = filepath.Join(dir, "stat")
