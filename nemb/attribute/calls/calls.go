@@ -23,9 +23,9 @@ import (
 
 const (
 	longCall = 20
-	// lagged is how many time constants of a counter's filter a call must take. A counter that shows the power of a call
-	// so much later lacks that part of the call's energy at its end, times the part by which the power differs from that
-	// around it: 3 % at most.
+	// lagged is how many time constants of a counter's filter a call must take. A counter that shows the power of a
+	// call so much later lacks that part of the call's energy at its end, times the part by which the power differs
+	// from that around it: 3 % at most.
 	lagged    = 30
 	keptKnots = 64 // per thread
 	keptMarks = 64 // open calls of a thread that are long already
