@@ -1,6 +1,7 @@
 package attribute
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -18,6 +19,7 @@ type explanation struct {
 	tree     *paths.Tree
 	contexts *contexts
 	fits     []*regression.Fit // nil where there is none
+	noisy    []*regression.Fit // per domain, a fit that tells no function apart from the noise, nil where there is none
 	nodes    [][]float64       // microjoules, per domain, per node
 	// background is the same per background class.
 	background [][]float64
@@ -63,9 +65,8 @@ func (a *Attributor) explain() *explanation {
 	a.blur()
 	x := &explanation{
 		windows: a.windows, tree: a.stacks.Tree, contexts: a.contexts, fits: a.data.Fits(watts, a.runs()),
-		most:   make([]float64, n),
-		places: make([]map[placeOf]float64, n),
-		nodes:  make([][]float64, n), background: make([][]float64, n), scale: make([]float64, n), main: -1, idle: idle,
+		most: make([]float64, n), places: make([]map[placeOf]float64, n), noisy: make([]*regression.Fit, n),
+		nodes: make([][]float64, n), background: make([][]float64, n), scale: make([]float64, n), main: -1, idle: idle,
 	}
 	x.findPlaces(a.stacks)
 	x.doubtBeside()
@@ -78,7 +79,7 @@ func (a *Attributor) explain() *explanation {
 			most, x.main = domain.Program, d
 		}
 		if f := x.fits[d]; f != nil && !x.apply(d, f) {
-			x.fits[d] = nil
+			x.fits[d], x.noisy[d] = nil, f
 		}
 		if x.fits[d] == nil {
 			x.placesByTime(d)
@@ -302,7 +303,7 @@ func (x *explanation) verdict(c *Cost) {
 	if x.main < 0 {
 		return
 	}
-	k, f := x.contexts.function(c.Site), x.fits[x.main]
+	k, f := x.contexts.function(c.Site), cmp.Or(x.fits[x.main], x.noisy[x.main])
 	r := x.estimate(x.main, k)
 	if r != nil {
 		c.Method = Regression

@@ -56,7 +56,7 @@ func (r *regression) groupCollinear() (g grouping, ok bool) {
 	for i := range g.of {
 		g.of[i] = i
 	}
-	r.fixed = r.fixedColumns()
+	r.fixColumns()
 	for i, is := range r.fixed {
 		if is {
 			g.reason[i] = Noisy
@@ -97,6 +97,7 @@ func (r *regression) groupCollinear() (g grouping, ok bool) {
 		}
 		g.merge(a, b)
 		r.fixed = slices.Delete(r.fixed, max(a, b), max(a, b)+1)
+		r.fixedTo = slices.Delete(r.fixedTo, max(a, b), max(a, b)+1)
 	}
 }
 

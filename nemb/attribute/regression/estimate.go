@@ -319,13 +319,17 @@ func (r *regression) partsOfGroups(g grouping, times []float64, draws int) [][]f
 	return parts
 }
 
-// drawFixed draws the powers of groups that are fixed to the mean, as far as the
+// drawFixed draws the powers of groups that are fixed, as far as the
 // data do not show them. The others are pulled to the mean itself.
 func (r *regression) drawFixed(random *rand.Rand, groups int) []float64 {
 	powers := r.means(groups)
-	for i, fixed := range r.fixed {
-		if fixed {
-			powers[i] *= max(0, 1+guessed*random.NormFloat64())
+	for i, is := range r.fixed {
+		if is {
+			off := guessed * powers[i]
+			if r.fixedTo[i].power > 0 {
+				off = r.fixedTo[i].off
+			}
+			powers[i] = max(0, powers[i]+off*random.NormFloat64())
 		}
 	}
 	return powers

@@ -10,9 +10,9 @@ import (
 
 // What runs beside a program may draw more or less than the program: shared by processor time, the energy of a block
 // has some of theirs in it, and the powers of functions come out nearer to the mean than they are. So the energy of all
-// is explained, and the others are a column, where that tells as many functions apart. Its power is what the data show,
-// or where the others' time is not known well enough for that, the mean power, give or take half of it (guessed): the
-// intervals have what that leaves open.
+// is explained, and the others are a column, where that tells as many functions apart. Its power is what the data show.
+// Where the others' time is not known well enough for that in a block, it is what longer blocks show (besidePower), or
+// the mean power, give or take half of it (guessed): the intervals have what that leaves open.
 
 // leastBeside is the part of the processor time that must be others' for them to be a column.
 const leastBeside = 0.01
@@ -43,8 +43,11 @@ func (c *collector) withBeside(times []Entry) []Entry {
 // best explains the energy of the program and of what ran beside it, where that tells as many functions apart as
 // explaining the energy that the program has by processor time; else the latter.
 func (c *collector) best(d int, runs map[Column]Run) *Fit {
-	alone := c.fit(d, runs, false)
 	beside := c.fitBeside(d, runs)
+	if beside != nil && beside.tellsAll() {
+		return beside
+	}
+	alone := c.fit(d, runs, false)
 	if alone == nil || beside == nil {
 		return cmp.Or(beside, alone)
 	}
@@ -54,6 +57,16 @@ func (c *collector) best(d int, runs map[Column]Run) *Fit {
 		}
 	}
 	return beside
+}
+
+// tellsAll reports whether no function is in doubt that has a column: whatever else explains the energies tells no more.
+func (f *Fit) tellsAll() bool {
+	for k, e := range f.Columns {
+		if k >= First && e.Reason != Resolved {
+			return false
+		}
+	}
+	return true
 }
 
 // fitBeside explains the energy of the program and of what ran beside it; nil where the data do not show the power of
@@ -95,6 +108,63 @@ const besideTick = 10
 func (r *regression) isCoarse(k int) bool {
 	ticks := min(float64(len(r.c.blocks)), r.c.ticks*1e-6/besideTick) * 2 * besideTick * besideTick / 12
 	return (1-reliable)*r.spread(k) < ticks
+}
+
+// shortest is how many long blocks must be left to show a power: each of the fewest chunks (minChunks) then has four, as
+// they have of ordinary blocks (build).
+const shortest = 4 * minChunks
+
+// besidePower finds the power of what ran beside the program from blocks that are joined until the ticks of its time are
+// not too coarse. It is the zero value where no such blocks show it, and where blocks need not be joined.
+//
+// Blocks show by how much more is drawn while others run. Where these share a core or a limit of power with the program,
+// that is less than what they draw: the program draws less meanwhile. So a power below the mean is
+// taken for the mean, and may be as much lower as it seems.
+func (c *collector) besidePower(d int, runs map[Column]Run) fixed {
+	for n := 1; len(c.blocks)/n >= shortest; n *= 2 {
+		long := c.joined(n)
+		r := long.begin(d, runs, true)
+		if r == nil {
+			break
+		}
+		r.use(r.functions())
+		k, ok := r.index[Neighbours]
+		if !ok || n == 1 && !r.isCoarse(k) {
+			break
+		}
+		if r.isCoarse(k) {
+			continue
+		}
+		f := long.fit(d, runs, true)
+		if f == nil || f.Columns[Neighbours] == nil || f.Columns[Neighbours].Reason != Resolved {
+			break
+		}
+		e := f.Columns[Neighbours]
+		micro := r.total[k] * 1e3
+		power, off := e.Energy/micro, e.HalfWidth/f.Quantile/micro
+		if power < r.mean {
+			power, off = r.mean, max(off, min(guessed*r.mean, r.mean-power))
+		}
+		return fixed{power, off}
+	}
+	return fixed{}
+}
+
+// joined is the collector with so many blocks joined to one each.
+func (c *collector) joined(n int) *collector {
+	if n == 1 {
+		return c
+	}
+	out := *c
+	out.blocks = nil
+	for i := 0; i < len(c.blocks); i += n {
+		b := c.blocks[i]
+		for _, more := range c.blocks[i+1 : min(i+n, len(c.blocks))] {
+			b = join(b, more)
+		}
+		out.blocks = append(out.blocks, b)
+	}
+	return &out
 }
 
 // energy is what the blocks explain: that of the program, or of all, in microjoules.

@@ -50,6 +50,60 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
+// What other processes used is told in ticks of 10 ms. In blocks as long as that a neighbour's bursts of some 60 ms are
+// lost; joined ones show its power, and the functions and the program are told by it.
+//
+// On a core that both share they draw 65 % of what they do alone. Then the neighbour seems to draw less than it does,
+// and the intervals have that.
+func TestNeighboursInTicks(t *testing.T) {
+	for _, of := range []struct{ watts, shared, self, program float64 }{ // and the widest intervals, as parts
+		{12.5, 1, 0.3, 0.1}, {20, 1, 0.65, 0.3}, {16, 0.65, 2, 1},
+	} {
+		watts := of.watts
+		random := rand.New(rand.NewPCG(5, 6))
+		d, truth, program := NewData([]Counter{{0, 1e6}}, nil), map[Column]float64{}, 0.0
+		runs, left, told, used := false, 0.0, 0.0, 0.0
+		for range 600 {
+			others := 0.0
+			for rest := 10e6; rest > 0; {
+				if left <= 0 {
+					runs, left = !runs, (20+80*random.Float64())*1e6
+				}
+				part := min(rest, left)
+				if rest, left = rest-part, left-part; runs {
+					others += part
+				}
+			}
+			a := 10e6 * (0.3 + 0.4*random.Float64())
+			level := 1 - (1-of.shared)*others/10e6
+			e := level * (20*a + 5*(10e6-a)) * 1e-3
+			truth[First] += level * 20 * a * 1e-3
+			truth[First+1] += level * 5 * (10e6 - a) * 1e-3
+			program += e
+			used += others
+			now := math.Floor(used/10e6)*10e6 - told
+			told += now
+			all := e + of.shared*watts*others*1e-3
+			part := all * 10e6 / (10e6 + now)
+			d.Add(Window{Wall: 10e6, Spent: []float64{part}, Moved: []bool{true},
+				Times:  []Entry{{First, float32(a)}, {First + 1, float32(10e6 - a)}},
+				Beside: Beside{Time: now, Ticks: now, Spent: []float64{all - part}}})
+		}
+		f := d.Fits([]float64{0}, nil)[0]
+		if f == nil || f.Beside == nil || f.Columns[First] == nil {
+			t.Fatalf("%g W: %+v", watts, f)
+		}
+		for k, want := range truth {
+			if e := f.Columns[k]; math.Abs(e.Energy-want) > e.HalfWidth || e.HalfWidth > of.self*e.Energy {
+				t.Errorf("%g W: column %d has %.0f +- %.0f uJ, want %.0f", watts, k, e.Energy, e.HalfWidth, want)
+			}
+		}
+		if got := f.Whole - f.Beside.Energy; math.Abs(got-program) > f.Beside.HalfWidth || f.Beside.HalfWidth > of.program*program {
+			t.Errorf("%g W: the program has %.0f +- %.0f uJ, want %.0f", watts, got, f.Beside.HalfWidth, program)
+		}
+	}
+}
+
 // What ran beside the program for no hundredth of its time is no column.
 func TestFewNeighbours(t *testing.T) {
 	d := NewData([]Counter{{0, 1e6}}, nil)

@@ -48,7 +48,9 @@ type regression struct {
 	stretch  []float64 // ms, the mean time of a column in one go, +Inf where it is not known
 	residual float64   // the sum of squares that theta leaves
 	noise    float64   // of it, for each block; 0 where it is not known yet
-	fixed    []bool    // per group, whether its power is fixed to the mean
+	fixed    []bool    // per group, whether its power is fixed
+	fixedTo  []fixed   // per group, to what
+	others   fixed     // what is known of the power of what ran beside the program before (besidePower)
 	chunks   []*gram
 	all      *gram
 }
@@ -59,6 +61,9 @@ func (c *collector) fit(d int, runs map[Column]Run, beside bool) *Fit {
 	r := c.begin(d, runs, beside)
 	if r == nil {
 		return nil
+	}
+	if beside {
+		r.others = c.besidePower(d, runs)
 	}
 	r.use(r.functions())
 	p, ok := r.powers()
@@ -199,7 +204,8 @@ func (r *regression) use(columns []Column) {
 			runs[i].Count += r.runs[k].Count
 		}
 	}
-	r.stretch, r.fixed = make([]float64, r.width()), r.fixedColumns()
+	r.stretch = make([]float64, r.width())
+	r.fixColumns()
 	for i := range r.stretch {
 		r.stretch[i] = math.Inf(1)
 		if i < len(runs) && runs[i].Count > 0 && runs[i].Time > 0 {
@@ -208,15 +214,23 @@ func (r *regression) use(columns []Column) {
 	}
 }
 
-// fixedColumns marks columns whose power is fixed to the mean: the runtime's own
+// fixed is a power that is fixed, with its standard deviation, in watts: to the mean of all, where it is the zero value,
+// and the deviation is guessed.
+type fixed struct{ power, off float64 }
+
+// fixColumns marks columns whose power is fixed: the runtime's own
 // work, checkpoints above all, always runs together with instrumented functions,
 // so the data cannot separate the two. The time of what runs beside the program is known in ticks.
-func (r *regression) fixedColumns() []bool {
-	fixed := make([]bool, r.width())
+func (r *regression) fixColumns() {
+	r.fixed, r.fixedTo = make([]bool, r.width()), make([]fixed, r.width())
 	for i, k := range r.columns {
-		fixed[i] = k == Runtime || k == Neighbours && r.isCoarse(i)
+		switch {
+		case k == Runtime:
+			r.fixed[i] = true
+		case k == Neighbours && r.isCoarse(i):
+			r.fixed[i], r.fixedTo[i] = true, r.others
+		}
 	}
-	return fixed
 }
 
 func (r *regression) width() int { return len(r.total) }
@@ -325,13 +339,16 @@ func (r *regression) solve(g *gram) ([]float64, bool) {
 	return r.pulled(g, r.means(g.n)).nonnegative(r.mean)
 }
 
-// means is the mean power for each of so many groups.
+// means is the power to which each of so many groups is pulled: the mean, or what it is fixed to.
 func (r *regression) means(groups int) []float64 {
-	same := make([]float64, groups)
-	for i := range same {
-		same[i] = r.mean
+	to := make([]float64, groups)
+	for i := range to {
+		to[i] = r.mean
+		if len(r.fixedTo) == groups && r.fixedTo[i].power > 0 {
+			to[i] = r.fixedTo[i].power
+		}
 	}
-	return same
+	return to
 }
 
 // pulled is the problem with all powers pulled to values, those that are fixed so that
