@@ -59,7 +59,8 @@ func (c *collector) best(d int, runs map[Column]Run) *Fit {
 	return beside
 }
 
-// tellsAll reports whether no function is in doubt that has a column: whatever else explains the energies tells no more.
+// tellsAll reports whether no function is in doubt that has a column: whatever else explains the energies tells no
+// more.
 func (f *Fit) tellsAll() bool {
 	for k, e := range f.Columns {
 		if k >= First && e.Reason != Resolved {
@@ -110,16 +111,16 @@ func (r *regression) isCoarse(k int) bool {
 	return (1-reliable)*r.spread(k) < ticks
 }
 
-// shortest is how many long blocks must be left to show a power: each of the fewest chunks (minChunks) then has four, as
-// they have of ordinary blocks (build).
+// shortest is how many long blocks must be left to show a power: each of the fewest chunks (minChunks) then has four,
+// as they have of ordinary blocks (build).
 const shortest = 4 * minChunks
 
-// besidePower finds the power of what ran beside the program from blocks that are joined until the ticks of its time are
-// not too coarse. It is the zero value where no such blocks show it, and where blocks need not be joined.
+// besidePower finds the power of what ran beside the program from blocks that are joined until the ticks of its time
+// are not too coarse. It is the zero value where no such blocks show it, and where blocks need not be joined.
 //
-// Blocks show by how much more is drawn while others run. Where these share a core or a limit of power with the program,
-// that is less than what they draw: the program draws less meanwhile. So a power below the mean is
-// taken for the mean, and may be as much lower as it seems.
+// Blocks show by how much more is drawn while others run. Where these share a core or a limit of power with the
+// program, that is less than what they draw: the program draws less meanwhile. So a power below the mean is taken for
+// the mean, and may be as much lower as it seems.
 func (c *collector) besidePower(d int, runs map[Column]Run) fixed {
 	for n := 1; len(c.blocks)/n >= shortest; n *= 2 {
 		long := c.joined(n)

@@ -214,8 +214,8 @@ func (r *regression) use(columns []Column) {
 	}
 }
 
-// fixed is a power that is fixed, with its standard deviation, in watts: to the mean of all, where it is the zero value,
-// and the deviation is guessed.
+// fixed is a power that is fixed, with its standard deviation, in watts: to the mean of all, where it is the zero
+// value, and the deviation is guessed.
 type fixed struct{ power, off float64 }
 
 // fixColumns marks columns whose power is fixed: the runtime's own
