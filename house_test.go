@@ -26,7 +26,7 @@ var rank = map[string]int{
 	"cg/report/repeated": 81, "cg/report/saved": 82, "cg/report/compare": 83,
 	"cg/measure": 70, "cg/gate": 70,
 	"cg/languages": 60, "cg/nemb/validate": 60,
-	"cg/instrument": 50, "cg/nemb/attribute": 50, "cg/nemb/access": 55, "cg/nemb/condition": 45, "cg/nemb/idle": 50, "cg/nemb/habits": 45, "cg/nemb/doctor": 50, "cg/nemb/node": 55, "cg/track": 50,
+	"cg/instrument": 50, "cg/nemb/attribute": 50, "cg/nemb/access": 55, "cg/nemb/condition": 45, "cg/nemb/idle": 50, "cg/nemb/habits": 45, "cg/nemb/doctor": 50, "cg/nemb/node": 55, "cg/nemb/gpuuse": 55, "cg/track": 50,
 	"cg/nemb/sensor/all": 60, "cg/nemb/cores": 50,
 	"cg/kernels": 48, "cg/kernels/simulate": 10,
 	"cg/nemb/rapl": 48, "cg/nemb/fixture": 48,

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"cg/checkpoint"
 	"cg/nemb"
 	"cg/nemb/account"
+	"cg/nemb/gpuuse"
 	"cg/nemb/sampler"
 	"cg/shown"
 )
@@ -43,7 +45,9 @@ Exit status: 0; 1 if nothing can be sampled; 125 cg failed; 2 usage.`,
 				sensorNames() + "); default: all that measure, else the estimate"},
 			&cli.IntFlag{Name: "buffer", Value: 4096, Usage: "keep the last `N` samples, 16 to 1048576"},
 			&cli.IntFlag{Name: "pid",
-				Usage: "the program is the process tree of `PID`; default: of the process that started cg"},
+				Usage: "end with `PID`, whose process tree is the program; default: the process that started cg"},
+			&cli.IntFlag{Name: "program",
+				Usage: "what is told of GPUs is of the process tree of `PID`; default: of --pid"},
 			&cli.StringFlag{Name: "gauges", Usage: "read these `METRICS` (" + strings.Join(gaugeNames(), ", ") +
 				"), or all that the machine has: all"},
 			sysrootFlag(),
@@ -83,12 +87,9 @@ func runSampler(c *cli.Context) error {
 	if err != nil {
 		return fail(statusUsage, "-p: %w", err)
 	}
-	pid := c.Int("pid")
-	if pid < 0 || c.IsSet("pid") && pid == 0 {
-		return fail(statusUsage, "--pid: %d is no process", pid)
-	}
-	if pid == 0 {
-		pid = os.Getppid()
+	pid, program, err := samplerPIDs(c)
+	if err != nil {
+		return err
 	}
 	gone, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -123,9 +124,10 @@ func runSampler(c *cli.Context) error {
 	}
 	account := account.New()
 	defer account.Close()
-	account.Watch(pid)
+	account.Watch(program)
 	sampler, err := sampler.Start(sensors,
-		sampler.Config{Interval: interval, Clock: checkpoint.SystemClock(), Program: account, Slots: slots})
+		sampler.Config{Interval: interval, Clock: checkpoint.SystemClock(), Program: account, Slots: slots,
+			GPUReasons: gpuuse.Reasons()})
 	if err != nil {
 		return fail(statusSelf, "%w", err)
 	}
@@ -135,19 +137,36 @@ func runSampler(c *cli.Context) error {
 		sampler.Stop()
 		return fail(statusSelf, "%w", err)
 	}
-	sampler.Poll()
+	tell := gpuuse.New(sampler, sensors, gpuuse.OwnerBy(account))
+	tell.Begin()
+	tell.Take(sampler.Poll())
 	if err = greet(samplerLine{Ring: path}, interval, machine.root); err == nil {
-		poll(sampler, interval, over)
+		poll(sampler, tell, interval, over)
 	}
-	sampler.Stop()
+	last := sampler.Stop()
+	tell.Take(last)
+	if len(last) > 0 {
+		tell.Finish(last[len(last)-1].Time)
+	}
 	if err != nil && !errors.Is(err, unix.EPIPE) {
 		return fail(statusSelf, "sampler: %w", err)
 	}
 	return nil
 }
 
+// samplerPIDs are the process with which the sampler ends, and the one whose tree is the program.
+func samplerPIDs(c *cli.Context) (pid, program int, err error) {
+	for _, name := range []string{"pid", "program"} {
+		if n := c.Int(name); n < 0 || c.IsSet(name) && n == 0 {
+			return 0, 0, fail(statusUsage, "--%s: %d is no process", name, n)
+		}
+	}
+	pid = cmp.Or(c.Int("pid"), os.Getppid())
+	return pid, cmp.Or(c.Int("program"), pid), nil
+}
+
 // poll brings the samples to the ring until the channel is closed.
-func poll(s *sampler.Sampler, interval time.Duration, over <-chan struct{}) {
+func poll(s *sampler.Sampler, tell *gpuuse.Teller, interval time.Duration, over <-chan struct{}) {
 	timer := time.NewTicker(min(max(interval, 4*time.Millisecond), 50*time.Millisecond))
 	defer timer.Stop()
 	for {
@@ -155,7 +174,7 @@ func poll(s *sampler.Sampler, interval time.Duration, over <-chan struct{}) {
 		case <-over:
 			return
 		case <-timer.C:
-			s.Poll()
+			tell.Take(s.Poll())
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/attribute/gpus"
+	"cg/nemb/gpuuse"
 )
 
 // Drivers are asked so often who uses their GPUs: more often than they take samples, so that
@@ -23,34 +24,39 @@ const (
 
 // watch asks drivers who uses their GPUs while a program runs.
 type watch struct {
-	of      []watched
-	account *account.Account
-	stop    chan struct{}
-	asking  sync.WaitGroup
+	of     []watched
+	owner  func(pid int) gpus.Owner
+	teller *gpuuse.Teller // tells the program's own sessions
+	stop   chan struct{}
+	asking sync.WaitGroup
 }
 
 // watched is a GPU.
 type watched struct {
 	sensor nemb.Occupied
+	at     int // of its domain among those of the sampler
 	domain string
 	log    gpus.Log
 }
 
 // newWatch finds the GPUs among sensors whose drivers tell who uses them. nil where there are
 // none, and where it cannot be told which processes are the program's.
-func newWatch(sensors []nemb.Sensor, of *account.Account) *watch {
+func newWatch(sensors []nemb.Sensor, of *account.Account, ring gpuuse.Ring) *watch {
 	if of == nil {
 		return nil
 	}
-	w := &watch{account: of, stop: make(chan struct{})}
+	w := &watch{owner: gpuuse.OwnerBy(of), stop: make(chan struct{})}
+	at := 0
 	for _, s := range sensors {
 		if o, ok := s.(nemb.Occupied); ok {
-			w.of = append(w.of, watched{sensor: o, domain: s.Domains()[0].ID})
+			w.of = append(w.of, watched{sensor: o, at: at, domain: s.Domains()[0].ID})
 		}
+		at += len(s.Domains())
 	}
 	if len(w.of) == 0 {
 		return nil
 	}
+	w.teller = gpuuse.New(ring, sensors, w.owner)
 	return w
 }
 
@@ -113,17 +119,17 @@ func (w *watch) ask() {
 	}
 }
 
-func (w *watch) askOne(g *watched) { g.log.Add(g.sensor.Occupants(), w.owner) }
+func (w *watch) askOne(g *watched) {
+	o := g.sensor.Occupants()
+	g.log.Add(o, w.owner)
+	w.teller.Answer(g.at, o)
+}
 
-// owner is whose a process is.
-func (w *watch) owner(pid int) gpus.Owner {
-	switch w.account.Member(pid) {
-	case account.Member:
-		return gpus.Program
-	case account.Vanished:
-		return gpus.Gone
+// show tells the program's sessions what the counters of GPUs showed.
+func (w *watch) show(samples []nemb.Sample) {
+	if w != nil {
+		w.teller.Take(samples)
 	}
-	return gpus.Other
 }
 
 // divide divides the energies of the GPUs of a run: per domain, nil for one that is no GPU, or

@@ -21,6 +21,7 @@ import (
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/attribute"
+	"cg/nemb/gpuuse"
 	"cg/nemb/processor"
 	"cg/nemb/sampler"
 	"cg/nemb/sensor/estimate"
@@ -144,8 +145,8 @@ func Run(c Config) (*Outcome, error) {
 		c.Remember(o.Domains)
 	}
 	r := newRecorder(c, sampler, o)
-	r.watch.begin()
 	command := c.command(r)
+	r.watch.begin()
 	if c.Counters != nil {
 		c.Counters.Restart()
 	}
@@ -186,7 +187,8 @@ func Run(c Config) (*Outcome, error) {
 
 // startSampler starts the sampler on the clock of the channel.
 func (c Config) startSampler() (*sampler.Sampler, error) {
-	sampling := sampler.Config{Interval: c.Interval, Clock: clock(c.Channel), Program: c.Account}
+	sampling := sampler.Config{Interval: c.Interval, Clock: clock(c.Channel), Program: c.Account,
+		GPUReasons: gpuuse.Reasons()}
 	if c.Channel != nil {
 		sampling.Epoch = c.Channel.Epoch()
 		if c.Events != nil {

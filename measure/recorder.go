@@ -53,7 +53,7 @@ func newRecorder(c Config, sampler *sampler.Sampler, o *Outcome) *recorder {
 		channel: c.Channel, sampler: sampler, account: c.Account, outcome: o,
 		attributor: attribute.New(o.Domains, processor.Online()),
 		events:     c.Events, names: c.Names, interval: c.Interval,
-		ending: c.Ending, watch: newWatch(c.Sensors, c.Account), kernels: c.Kernels,
+		ending: c.Ending, watch: newWatch(c.Sensors, c.Account, sampler), kernels: c.Kernels,
 		counters:  c.Counters,
 		recording: nemb.Recording{Domains: o.Domains}, threads: newThreads(),
 		requests: newRequests(c.Requests, o.Domains),
@@ -91,7 +91,9 @@ func (r *recorder) pump(stop <-chan struct{}) {
 func (r *recorder) step() int {
 	horizon := r.sampler.Horizon()
 	words := 0
-	for _, s := range r.settled(r.sampler.Poll()) {
+	polled := r.sampler.Poll()
+	r.watch.show(polled)
+	for _, s := range r.settled(polled) {
 		words += r.drain(s.At)
 		r.look(s.At)
 		r.attributor.Close(s)

@@ -214,6 +214,7 @@ type Task struct {
 	// Gauges is what gauges showed during a task of a session, by name, where it recorded them.
 	Gauges map[string]Gauge `json:"gauges,omitempty"`
 	Units  []Unit           `json:"units,omitempty"` // of work that a task of a session counted
+	GPUs   []TaskGPU        `json:"gpus,omitempty"`  // whose the energy of GPUs was in a task of a session
 	Provenance
 	*ProgramShare `schema:"optional"`
 

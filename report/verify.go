@@ -449,6 +449,7 @@ func (c *check) tasks(r *Run) {
 		}
 		c.share(r, field, t)
 		c.units(field, t.Units, t.EnergyJ)
+		c.taskGPUs(field, &t)
 	}
 	c.units("totals.", r.Totals.Units, nil)
 }

@@ -47,6 +47,7 @@ type ring struct {
 	about  int    // offset of what is known of the domains
 	at     int    // offset of slot 0
 	next   uint64 // number of the next sample
+	uses   uses
 }
 
 // What Divide adds to the JSON has at most so many bytes, and so many for each domain.
@@ -57,7 +58,7 @@ const (
 
 // divide writes what the ring is about anew: nobody reads it yet.
 func (r *ring) divide(domains []nemb.Domain, division Division) error {
-	text, err := aboutRing(domains, &division)
+	text, err := aboutRing(domains, &division, r.uses.about)
 	if err != nil {
 		return fmt.Errorf("sample ring: %w", err)
 	}
@@ -76,6 +77,7 @@ type about struct {
 	Topology map[string]nemb.Place `json:"domain_topology"`
 	Support  string                `json:"domain_support"`
 	Division *aboutDivision        `json:"division,omitempty"` // nil where no program's time is in the samples
+	GPUs     *aboutUses            `json:"gpus,omitempty"`     // nil without GPUs
 }
 
 type aboutDivision struct {
@@ -114,8 +116,8 @@ type Division struct {
 	Grain time.Duration
 }
 
-func aboutRing(domains []nemb.Domain, division *Division) ([]byte, error) {
-	a := about{Domains: []aboutDomain{}, Topology: nemb.Topology(domains), Support: nemb.Support(domains)}
+func aboutRing(domains []nemb.Domain, division *Division, uses *aboutUses) ([]byte, error) {
+	a := about{GPUs: uses, Domains: []aboutDomain{}, Topology: nemb.Topology(domains), Support: nemb.Support(domains)}
 	a.Writer, _ = os.Executable()
 	for i, d := range domains {
 		lo, hi := d.Lo, d.Hi
@@ -139,16 +141,21 @@ func aboutRing(domains []nemb.Domain, division *Division) ([]byte, error) {
 }
 
 // newRing makes a ring in memory that other processes can only read.
-func newRing(domains []nemb.Domain, clock checkpoint.Clock, interval time.Duration, slots int) (*ring, error) {
-	text, err := aboutRing(domains, nil)
+func newRing(domains []nemb.Domain, clock checkpoint.Clock, interval time.Duration, slots int,
+	reasons []GPUReason) (*ring, error) {
+	n := len(domains)
+	r := &ring{stride: 8 * (ringFixed + n), slots: uint64(slots), about: ringHeader + ringDomain*n,
+		uses: usesOf(domains, reasons)}
+	text, err := aboutRing(domains, nil, r.uses.about)
 	if err != nil {
 		return nil, fmt.Errorf("sample ring: %w", err)
 	}
-	n := len(domains)
-	r := &ring{stride: 8 * (ringFixed + n), slots: uint64(slots), about: ringHeader + ringDomain*n}
-	room := len(text) + divisionRoom + domainRoom*n
+	room := len(text) + divisionRoom + domainRoom*n + usesRoom
 	r.at = r.about + (room+8)/8*8 // a zero byte at least
-	size := r.at + slots*r.stride
+	size := r.uses.place(r.at + slots*r.stride)
+	if text, err = aboutRing(domains, nil, r.uses.about); err != nil {
+		return nil, fmt.Errorf("sample ring: %w", err)
+	}
 	if r.fd, r.memory, err = shared(ringName, size); err != nil {
 		return nil, fmt.Errorf("sample ring: %w", err)
 	}
@@ -224,7 +231,7 @@ func (s *Sampler) Share() (path string, err error) {
 	defer s.mu.Unlock()
 	if s.ring == nil {
 		if s.ring, err = newRing(s.domains, s.config.Clock, s.config.Interval,
-			cmp.Or(s.config.Slots, ringSlots)); err != nil {
+			cmp.Or(s.config.Slots, ringSlots), s.config.GPUReasons); err != nil {
 			return "", err
 		}
 	}

@@ -40,7 +40,7 @@ var ringDomains = []nemb.Domain{
 // A reader beside a writer that runs as fast as it can sees whole samples
 // only, in order, and knows how many it missed.
 func TestRingUnderAWriter(t *testing.T) {
-	w, err := newRing(ringDomains, checkpoint.Monotonic, time.Millisecond, ringSlots)
+	w, err := newRing(ringDomains, checkpoint.Monotonic, time.Millisecond, ringSlots, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestRingDivides(t *testing.T) {
 	for i := range 40 {
 		domains = append(domains, nemb.Domain{ID: fmt.Sprint("package-", i), Kind: "cpu_package", InTotal: true})
 	}
-	w, err := newRing(domains, checkpoint.Monotonic, time.Millisecond, 16)
+	w, err := newRing(domains, checkpoint.Monotonic, time.Millisecond, 16, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func readShared() {
 
 // A reader knows when the writer is gone without a word.
 func TestRingOfAKilledWriter(t *testing.T) {
-	w, err := newRing(ringDomains, checkpoint.Monotonic, time.Second, ringSlots)
+	w, err := newRing(ringDomains, checkpoint.Monotonic, time.Second, ringSlots, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func TestRingRefuses(t *testing.T) {
 
 // Whatever lies in a file, a reader stays inside it and comes to an end.
 func FuzzRing(f *testing.F) {
-	w, err := newRing(ringDomains[:1], checkpoint.Monotonic, time.Second, ringSlots)
+	w, err := newRing(ringDomains[:1], checkpoint.Monotonic, time.Second, ringSlots, nil)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -298,7 +298,7 @@ func FuzzRing(f *testing.F) {
 }
 
 func TestRingVersion(t *testing.T) {
-	w, err := newRing(ringDomains, checkpoint.Monotonic, time.Second, ringSlots)
+	w, err := newRing(ringDomains, checkpoint.Monotonic, time.Second, ringSlots, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +314,7 @@ func TestRingVersion(t *testing.T) {
 
 // BenchmarkRing is what a sample costs to share, with three domains.
 func BenchmarkRing(b *testing.B) {
-	w, err := newRing(ringDomains, checkpoint.Monotonic, time.Second, ringSlots)
+	w, err := newRing(ringDomains, checkpoint.Monotonic, time.Second, ringSlots, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -43,6 +43,8 @@ type Config struct {
 	Ordinary bool
 	// Slots is how many samples the ring of Share holds, 0 for 4096.
 	Slots int
+	// GPUReasons are why energy of a GPU is nobody's, as GPUUse and GPUState number them, from 1 on.
+	GPUReasons []GPUReason
 	// Epoch is where the tick of the newest sample is written, in memory that is
 	// not Go's and outlives the sampler; nil for nowhere.
 	Epoch *uint64

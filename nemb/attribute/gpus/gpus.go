@@ -20,6 +20,9 @@
 package gpus
 
 import (
+	"maps"
+	"slices"
+
 	"cg/checkpoint"
 	"cg/nemb"
 )
@@ -67,6 +70,13 @@ var whyUnattributed = map[Reason]string{
 	Reason(nemb.RefusedDenied):      "the driver does not let this user ask for other processes",
 	Reason(nemb.RefusedPartitioned): "it is divided into MIG instances, and the driver does not list them",
 	Reason(nemb.RefusedFailed):      "the driver failed when it was asked for its processes",
+}
+
+// Reasons are those that have words, in their order.
+func Reasons() []Reason {
+	all := slices.Collect(maps.Keys(whyUnattributed))
+	slices.Sort(all)
+	return all
 }
 
 // Why says the reason in words; empty where there is none to tell.

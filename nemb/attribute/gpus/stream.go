@@ -31,6 +31,7 @@ type Stream struct {
 	held      rest // while nobody computed
 	low       lowest
 	active    checkpoint.Instant // when somebody computed last
+	seen      bool               // there was a time of which the driver told
 	last      map[int]float64    // what each process drew in the piece before, uJ/ns
 	lastSpan  float64            // its length, ns
 	refused   Reason
@@ -62,6 +63,10 @@ type Used struct {
 	Energy      nemb.Energy
 	Lo, Hi, Off float64
 }
+
+// seam is how far the times of two answers may be apart that follow each other: the driver's clock is another, which is
+// read anew for each.
+const seam = 10 * time.Millisecond
 
 // Patience is for how long samples of the driver are waited for.
 const Patience = 5 * time.Second
@@ -114,8 +119,10 @@ func (s *Stream) Answer(o nemb.Occupancy) {
 			}
 		}
 	}
-	if n := len(s.spans); n > 0 && t.from < s.spans[n-1].to {
+	if n := len(s.spans); n > 0 && t.from < s.spans[n-1].to+checkpoint.Instant(seam) {
 		t.from = s.spans[n-1].to
+	} else if n == 0 && s.seen && t.from < s.done+checkpoint.Instant(seam) {
+		t.from = s.done
 	}
 	if t.to > t.from {
 		s.spans = append(s.spans, t)
@@ -323,6 +330,10 @@ func (l *lowest) add(ns, micro float64) {
 func (s *Stream) learn(t *answered, micro float64) {
 	ns := float64(t.to - t.from)
 	s.low.add(ns, micro)
+	if t.state == unseen && !s.seen { // the driver was not asked before
+		return
+	}
+	s.seen = true
 	if t.state != quiet {
 		s.active = t.to
 		return

@@ -225,3 +225,30 @@ func TestStreamLosesNothing(t *testing.T) {
 		}
 	}
 }
+
+// The times of two answers do not meet to the microsecond, and the first has a beginning: the idle power is known all
+// the same.
+func TestStreamAnswersThatDoNotMeet(t *testing.T) {
+	s := newStream(t)
+	gap := checkpoint.Instant(700)
+	for i, watts := range []float64{50, 50, 150} {
+		from, to := s.now+checkpoint.Instant(i+1)*gap, s.now+second
+		if i == 0 {
+			from += second / 100 // before the first sample of the driver
+		}
+		s.now, s.joules = to, s.joules+watts
+		o := nemb.Occupancy{At: s.now, From: from, To: to, KnowsUses: true, KnowsContexts: true}
+		if watts > 50 {
+			o.Uses = []nemb.Use{{PID: 7, Part: 1, Lo: 1, Hi: 1}}
+		}
+		s.s.Answer(o)
+		s.s.Counter(s.now, nemb.Energy(math.Round(s.joules*1e6)))
+		s.take(s.s.Settle(false))
+	}
+	if got := s.used[7].Joules(); math.Abs(got-100) > 1 {
+		t.Errorf("the process used %v J, want 100: idle power is %+v", got, s.s.idle())
+	}
+	if s.nobody.Joules() > 1 {
+		t.Errorf("%v J are nobody's", s.nobody.Joules())
+	}
+}

@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"strings"
 
 	"cg/report"
 	"cg/report/figures"
@@ -91,5 +92,28 @@ func (p *printer) gpuMetrics(r *report.Run) {
 		{"mean", 0, func(c counted) string { return figures.Number(c.Mean) }},
 		{"over", 72, func(c counted) string { return figures.Seconds(c.OverS) }},
 		{"counter", 0, func(c counted) string { return c.Name }},
+	})
+}
+
+// taskGPUs shows whose the energy of GPUs was in the tasks of a session.
+func (p *printer) taskGPUs(r *report.Run, energy func(*report.Joules) string) {
+	type row struct {
+		task string
+		report.TaskGPU
+	}
+	var rows []row
+	for _, t := range r.Tasks[1:] {
+		for _, g := range t.GPUs {
+			rows = append(rows, row{strings.Repeat("  ", t.Depth-1) + t.Name, g})
+		}
+	}
+	table(p, "on GPUs, by task", rows, func(r row) string { return r.task }, []column[row]{
+		{"gpu", 0, func(r row) string { return r.Domain }},
+		{"gpu method", 0, func(r row) string { return r.Method }},
+		{"program", 0, func(r row) string { return energy(r.ProgramEnergyJ) }},
+		{"interval", 104, func(r row) string { return figures.Interval(r.ProgramEnergyLoJ, r.ProgramEnergyHiJ) }},
+		{"others", 72, func(r row) string { return energy(&r.OtherJ) }},
+		{"idle", 72, func(r row) string { return energy(&r.IdleJ) }},
+		{"nobody's", 80, func(r row) string { return energy(&r.UnattributedJ) }},
 	})
 }

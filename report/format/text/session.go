@@ -46,6 +46,7 @@ func (p *printer) session(r *report.Run) {
 			{"time", 0, func(t report.Task) string { return figures.Seconds(t.DurationS) }},
 			{"method", 100, func(t report.Task) string { return t.Method }},
 		}...))
+	p.taskGPUs(r, energy)
 	p.counted(r, mark)
 	p.gauges(r.Tasks[1:])
 	p.line("")

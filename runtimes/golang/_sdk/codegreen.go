@@ -44,6 +44,7 @@ type config struct {
 	signals    bool
 	warn       func(slug, message string)
 	about      func(*meta) // changes what the file says of the program; nil where that is this process
+	program    int         // the process that the session is of, 0 for this one
 	gaugeNames []string
 	period     time.Duration // of gauges
 }

@@ -230,9 +230,13 @@ func newSharing(s *samples, start, end int64, parts []part) sharing {
 	return sharing{of: s.division, parts: parts}
 }
 
-// add takes in the task's energy in a domain of the total: uJ, and its bounds in J.
+// add takes in the task's energy in a domain of the total: uJ, and its bounds in J. That of a GPU is the program's.
 func (x *sharing) add(d int, micro int64, below, above float64) {
-	if x.of == nil || x.of.domains[d].Kind == kindGpu {
+	if x.of == nil {
+		return
+	}
+	if x.of.domains[d].Kind == kindGpu { // it is the program's already
+		x.total, x.lo, x.hi, x.divided = x.total+micro, x.lo+below, x.hi+above, true
 		return
 	}
 	own, lo, hi := x.of.part(d, x.parts)
@@ -251,12 +255,8 @@ func (x *sharing) sum(most int64) *share {
 
 // noShare is why the program's share of an energy is not known.
 func (s *samples) noShare() string {
-	counts := func(d domain) bool { return d.InTotal && d.Kind != kindGpu }
-	switch {
-	case s.division == nil:
+	if s.division == nil {
 		return "the samples do not tell of the program"
-	case !slices.ContainsFunc(s.domains, counts):
-		return "only GPUs are measured"
 	}
 	return "the samples do not reach from its start to its end"
 }

@@ -23,6 +23,7 @@ func OfProgram(p Program) Option {
 		argv = strings.Split(text, "\x00")
 	}
 	return func(c *config) {
+		c.program = p.PID
 		c.about = func(m *meta) {
 			m.PID, m.Language, m.LanguageVer, m.Argv = p.PID, p.Language, p.Version, argv
 		}

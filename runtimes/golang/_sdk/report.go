@@ -107,6 +107,7 @@ type taskEntry struct {
 	Thread      int                `json:"thread"`
 	Forgotten   bool               `json:"forgotten"`
 	Units       []unitEntry        `json:"units"`
+	GPUs        []gpuEntry         `json:"gpus,omitempty"`   // of a machine with GPUs
 	Gauges      *map[string]Gauge  `json:"gauges,omitempty"` // nil without any in the session
 }
 
@@ -185,7 +186,7 @@ func (s *Session) entry(t *Task) taskEntry {
 		Name: t.name, Depth: t.depth, Duration: seconds, Thread: t.thread, Forgotten: t.forgotten,
 		StartedAt: s.wall(t.started), EndedAt: s.wall(t.ended), StartedMono: t.started, EndedMono: t.ended,
 		Domains: map[string]float64{}, Powers: map[string]float64{}, provenance: s.provenance(t.energy),
-		Units: unitsOf(t),
+		Units: unitsOf(t), GPUs: s.gpuEntries(t.gpus),
 	}
 	if s.gauges != nil {
 		within := s.gauges.within(t.started, t.ended)

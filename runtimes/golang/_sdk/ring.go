@@ -25,6 +25,7 @@ type ring struct {
 	pid        int
 	division   *division // nil where no program is measured
 	about
+	nextUse uint64 // number of the piece of a GPU that is read next
 }
 
 // about is what the writer says of itself and of its domains.
@@ -34,6 +35,7 @@ type about struct {
 	Topology json.RawMessage `json:"domain_topology"`
 	Domains  []domain        `json:"domains"`
 	Divides  json.RawMessage `json:"division"`
+	GPUs     *aboutGPUs      `json:"gpus"` // nil without GPUs, and of an older cg
 }
 
 // openRing maps the ring at a path.
@@ -77,7 +79,7 @@ func (r *ring) parse() error {
 			r.Domains = append(r.Domains, r.record(i))
 		}
 	}
-	if len(r.Domains) != int(domains) {
+	if len(r.Domains) != int(domains) || !r.gpusFit() {
 		return errors.New("a damaged sample ring")
 	}
 	var err error
@@ -134,6 +136,7 @@ func (r *ring) read(s *samples) {
 			s.division.add(int64(t), flags, used, energies)
 		}
 	}
+	r.readGPUs(s)
 }
 
 // ended tells that no more samples will come: the writer said so, or is gone.

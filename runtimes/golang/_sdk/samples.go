@@ -62,6 +62,7 @@ type samples struct {
 	failed   bool
 	prunedAt int
 	division *division // nil where the samples tell of no program
+	gpus     []*gpuOf  // by domain: nil where it is no GPU, or nothing tells who used it
 }
 
 // pause is a time in which a counter did not move.
@@ -74,7 +75,7 @@ func newSamples(domains []domain) *samples {
 	n := len(domains)
 	return &samples{
 		domains: domains, energies: make([][]uint64, n),
-		knots: make([][]knot, n), moved: make([]int64, n), idle: make([][]pause, n),
+		knots: make([][]knot, n), moved: make([]int64, n), idle: make([][]pause, n), gpus: make([]*gpuOf, n),
 	}
 }
 
@@ -341,6 +342,7 @@ func (s *samples) prune(edges []int64, reach int64) {
 	if s.division != nil {
 		s.division.prune(edges)
 	}
+	s.pruneGPUs(edges)
 }
 
 func choose[T any](all []T, keep []bool) []T {

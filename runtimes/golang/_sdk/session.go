@@ -52,7 +52,7 @@ type word struct {
 
 func (s *Session) start() {
 	var why []string
-	s.source, why = openSource(s.interval, s.buffer, s.record)
+	s.source, why = openSource(s.config)
 	if s.source.via == "none" {
 		s.note("no-backend", "no energy can be measured here: "+strings.Join(why, "; "))
 	} else if why != nil {
@@ -63,7 +63,7 @@ func (s *Session) start() {
 	}
 	s.samples, s.still = newSamples(s.source.domains), -1
 	if s.source.ring != nil {
-		s.samples.division = s.source.ring.division
+		s.samples.division, s.samples.gpus = s.source.ring.division, gpusOf(s.source.domains, s.source.ring.GPUs)
 	}
 	s.source.read(s.samples)
 	if len(s.gaugeNames) > 0 {
@@ -204,7 +204,9 @@ func (s *Session) resolve(t *Task, wait bool) {
 			source.read(s.samples)
 		}
 		source.read(s.samples)
-	} else if !wait && s.samples.latest() < due {
+		s.awaitGPUs(end)
+	} else if early := s.samples.awaitsGPU(end) && monotonic() < end+gpuPatienceNs; !wait &&
+		(s.samples.latest() < due || early) {
 		return
 	}
 	s.mu.Lock()
@@ -214,13 +216,11 @@ func (s *Session) resolve(t *Task, wait bool) {
 	if !source.counts() {
 		return
 	}
-	t.energy = energyOf(s.samples, t.started, end, parts)
+	t.energy, t.gpus = energyOf(s.samples, t.started, end, parts)
+	s.sayOfGPUs(t)
 	if t.energy == nil {
 		s.unknown(t)
 		return
-	}
-	if t.energy.left {
-		s.say(gpuUnattributed, gpuText)
 	}
 	if t.energy.program == nil && source.via == "run" {
 		s.say("share-unknown", fmt.Sprintf("the program's share of the energy of task %q is not known: %s", t.name,
@@ -228,16 +228,33 @@ func (s *Session) resolve(t *Task, wait bool) {
 	}
 }
 
-// The warning of tasks that ran beside others on a machine with GPUs.
-const (
-	gpuUnattributed = "gpu-unattributed"
-	gpuText         = "tasks ran at the same time: what GPUs used meanwhile is in none of them"
-)
+// sayOfGPUs says once of each GPU and reason why energy of it is in no task.
+func (s *Session) sayOfGPUs(t *Task) {
+	for _, u := range t.gpus {
+		if u.reason == "" || !u.held {
+			continue
+		}
+		key, text := "gpu-unattributed", fmt.Sprintf("%s: nothing tells whose all of its energy in task %q is, "+
+			"and the task is without that: %s", u.domain, t.name, u.why)
+		if u.reason == gpuTasks {
+			text = u.why + ": what " + u.domain + " used meanwhile is in none of them"
+		}
+		if s.saidUnknown == nil {
+			s.saidUnknown = map[string]bool{}
+		}
+		if said := key + u.domain + u.reason; !s.saidUnknown[said] {
+			s.saidUnknown[said] = true
+			s.note(key, text)
+		}
+	}
+}
 
 // unknown says once of each reason why the energy of a task is not known.
 func (s *Session) unknown(t *Task) {
 	slug, text := "sampler-ended", fmt.Sprintf("the samples end before task %q does: its energy is not known", t.name)
-	if why := s.samples.unknown(t.started, t.ended); why != "" {
+	if why := s.samples.unknown(t.started, t.ended); why == "" && t.gpus != nil {
+		return // only GPUs are measured, of which a warning tells why it is not known
+	} else if why != "" {
 		slug, text = "energy-unknown", fmt.Sprintf("the energy of task %q is not known: %s", t.name, why)
 	}
 	s.say(slug, text)

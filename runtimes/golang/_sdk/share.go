@@ -95,66 +95,122 @@ type energy struct {
 	total, machine, lo, hi int64
 	method                 string // the weakest of the domains'
 	program                *share // nil where that is not known
-	left                   bool   // a GPU has energy that is in no task, as several had a part
 }
 
 // energyOf is the energy of a task from start to end, of which it has these
-// parts (nil for all of it). Nothing tells whose the energy of a GPU is, so the task has
-// what it used while nobody else had a part. It is nil where that of a domain of the total is not known,
-// and where there is none.
-func energyOf(s *samples, start, end int64, parts []part) *energy {
-	e := &energy{domains: map[string]int64{}, method: methodBracket}
-	var lo, hi, machine float64
-	known, program := false, newSharing(s, start, end, parts)
+// parts (nil for all of it). Of a GPU it has what the program used while nobody else had a part. It is nil where that
+// of a domain of the total is not known, and where there is none; and whose the energy of GPUs was.
+func energyOf(s *samples, start, end int64, parts []part) (*energy, []gpuUse) {
+	sum := &summing{e: &energy{domains: map[string]int64{}, method: methodBracket},
+		share: newSharing(s, start, end, parts), parts: parts}
+	var gpus []gpuUse
 	for d, of := range s.domains {
 		joules, slack, method, ok := s.between(d, start, end)
 		if !ok || s.silent(d, start, end) != "" {
 			if of.InTotal {
-				return nil
+				return nil, nil
 			}
 			continue
 		}
-		own, least, round := 1.0, 1.0, 0.5
+		if of.Kind == kindGpu {
+			all := parts
+			if all == nil {
+				all = []part{{start, end, 1}}
+			}
+			use := s.gpuUse(d, all, joules, slack+float64(of.StepUj)*1e-6)
+			gpus = append(gpus, use)
+			sum.gpu(d, of, use, joules, method)
+			continue
+		}
+		own, least := 1.0, 1.0
 		if parts != nil {
 			own, least = s.own(d, start, end, parts)
-			round = 0 // so that tasks do not add up to more than there is
-			if of.Kind == kindGpu {
-				own, e.left = least, true
-				if own <= aloneZeroPart { // nothing is known of it
-					if of.InTotal {
-						machine += joules
-						hi += (joules + slack + float64(of.StepUj)*1e-6) * of.Hi
-					}
-					continue
-				}
-			}
 		}
-		micro := int64(joules*own*1e6 + round)
-		e.domains[of.ID] = micro
-		if !of.InTotal {
-			continue
-		}
-		known = true
-		e.total += micro
-		machine += joules
-		slack += float64(of.StepUj) * 1e-6
-		below, above := max(0, joules-slack)*least*of.Lo, (joules+slack)*of.Hi
-		lo, hi = lo+below, hi+above
-		program.add(d, micro, below, above)
-		if methodRank[method] > methodRank[e.method] {
-			e.method = method
-		}
+		sum.domain(d, of, own, least, known{joules, slack, method})
 	}
-	if !known {
+	return sum.energy(), gpus
+}
+
+// summing adds up the energy of a task.
+type summing struct {
+	e               *energy
+	parts           []part
+	share           sharing
+	lo, hi, machine float64
+	known, whole    bool // whole: machine is not the total
+}
+
+// known is what a counter tells of a time: J, how far the true energy is from it, and by what method.
+type known struct {
+	joules, slack float64
+	method        string
+}
+
+// domain adds that of a domain that is no GPU: the task's own part of it, and the part in which it was alone.
+func (x *summing) domain(d int, of domain, own, least float64, k known) {
+	round := 0.5
+	if x.parts != nil {
+		round = 0 // so that tasks do not add up to more than there is
+	}
+	micro := int64(k.joules*own*1e6 + round)
+	x.e.domains[of.ID] = micro
+	if !of.InTotal {
+		return
+	}
+	slack := k.slack + float64(of.StepUj)*1e-6
+	below, above := max(0, k.joules-slack)*least*of.Lo, (k.joules+slack)*of.Hi
+	x.machine += k.joules
+	x.add(d, micro, below, above, k.method)
+}
+
+// gpu adds that of a GPU.
+func (x *summing) gpu(d int, of domain, use gpuUse, joules float64, method string) {
+	if use.known {
+		x.e.domains[of.ID] = use.program
+	}
+	if !of.InTotal {
+		return
+	}
+	x.whole = true
+	x.machine += joules
+	below, above := float64(use.lo)*1e-6*of.Lo, float64(use.hi)*1e-6*of.Hi
+	if use.known {
+		x.add(d, use.program, below, above, method)
+		return
+	}
+	x.hi += above
+	if x.share.of != nil {
+		x.share.hi += above
+	}
+}
+
+// add adds energy: uJ, and its bounds in J.
+func (x *summing) add(d int, micro int64, below, above float64, method string) {
+	x.known = true
+	x.e.total += micro
+	x.lo, x.hi = x.lo+below, x.hi+above
+	x.share.add(d, micro, below, above)
+	if methodRank[method] > methodRank[x.e.method] {
+		x.e.method = method
+	}
+}
+
+// energy is the sum, nil where nothing is known.
+func (x *summing) energy() *energy {
+	if !x.known {
 		return nil
 	}
+	e := x.e
 	e.machine = e.total
-	if parts != nil {
-		e.method, e.machine = methodShared, int64(machine*1e6+0.5)
+	if x.parts != nil {
+		e.method = methodShared
+	}
+	if x.parts != nil || x.whole {
+		e.machine = int64(x.machine*1e6 + 0.5)
 	}
 	// Outwards, but for what rounding leaves.
-	e.lo, e.hi = min(e.total, int64(math.Floor(lo*1e6+1e-6))), max(e.total, int64(math.Ceil(hi*1e6-1e-6)))
-	e.program = program.sum(e.hi)
+	e.lo, e.hi = min(e.total, int64(math.Floor(x.lo*1e6+1e-6))), max(e.total, int64(math.Ceil(x.hi*1e6-1e-6)))
+	e.program = x.share.sum(e.hi)
 	return e
 }
 

@@ -89,7 +89,8 @@ func (s *source) close() {
 // openSource finds the first source that is there: the run's samples, those of
 // a sidecar, powercap. why says what stands in the way of the others, or what the
 // counters of powercap are without.
-func openSource(interval time.Duration, buffer int, record bool) (s *source, why []string) {
+func openSource(c config) (s *source, why []string) {
+	interval, buffer, record := c.interval, c.buffer, c.record
 	writer := ""
 	if path := os.Getenv("CG_SAMPLES"); path != "" {
 		if r, err := openRing(path); err == nil {
@@ -102,7 +103,7 @@ func openSource(interval time.Duration, buffer int, record bool) (s *source, why
 	}
 	if cg := findCg(writer); cg == "" {
 		why = append(why, "cg is not in PATH, and CODEGREEN_CG does not name it")
-	} else if s, err := startSidecar(cg, interval, buffer); err == nil {
+	} else if s, err := startSidecar(cg, interval, buffer, c.program); err == nil {
 		return s, nil
 	} else {
 		why = append(why, err.Error())
@@ -140,14 +141,18 @@ func findCg(writer string) string {
 	return found
 }
 
-// startSidecar starts cg sampler (docs/session.md of cg).
-func startSidecar(cg string, interval time.Duration, buffer int) (*source, error) {
+// startSidecar starts cg sampler (docs/session.md of cg). program is the process that the session is of, 0 for this
+// one.
+func startSidecar(cg string, interval time.Duration, buffer, program int) (*source, error) {
 	if buffer == 0 {
 		buffer = sidecarSlots
 	}
 	flags := []string{"--buffer", strconv.Itoa(buffer)}
 	if interval > 0 {
 		flags = append(flags, "-p", fmt.Sprintf("%dus", interval.Microseconds()))
+	}
+	if program > 0 {
+		flags = append(flags, "--program", strconv.Itoa(program))
 	}
 	line, stop, err := startHelper(cg, flags...)
 	if err != nil {

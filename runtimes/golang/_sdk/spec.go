@@ -81,8 +81,46 @@ const methodShared = "shared"
 // Kinds of an energy, from the best to the weakest.
 var kinds = []string{"measured", "derived", "estimated"}
 
-// The kind of a GPU's domain: what it used while tasks shared the machine is in none of them.
+// The kind of a GPU's domain: a task has of it what the program used. What that used while tasks shared the machine
+// is in none of them.
 const kindGpu = "gpu"
+
+// What the program used of GPUs (nemb/RING.md): bytes before the words of the GPUs, words of a slot, and slots.
+const gpuHeaderBytes = 16
+
+const gpuWords = 13
+
+const gpuSlots = 4096
+
+// Bits of the word of a GPU: its driver is asked, the program may use the GPU, and the driver will tell more; and
+// how far the number of a reason is shifted.
+const gpuAsked = 1
+
+const gpuHeld = 2
+
+const gpuAwaited = 4
+
+const gpuReasonShift = 8
+
+// Ways to tell what a program used of a GPU, and the reason where cg does not say.
+const gpuByProcess = "process"
+
+const gpuUnattributed = "unattributed"
+
+const gpuTasks = "tasks"
+
+const gpuTasksWhy = "tasks ran at the same time"
+
+const gpuLate = "late"
+
+const gpuLateWhy = "the driver has not told yet who used it"
+
+const gpuNotAsked = "not-asked"
+
+const gpuNotAskedWhy = "cg does not ask its driver here"
+
+// The driver tells late: how long it is waited for what the program used of a GPU up to the end of a task.
+const gpuPatienceNs = 1200000000
 
 // A part of a task's time below this is what rounding leaves, and 0.
 const aloneZeroPart = 1e-9

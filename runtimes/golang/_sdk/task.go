@@ -29,7 +29,8 @@ type Task struct {
 
 	// Under session.data.
 	resolved bool
-	energy   *energy // nil where it is not known
+	energy   *energy  // nil where it is not known
+	gpus     []gpuUse // whose the energy of GPUs was, as far as that of all is known
 }
 
 type key struct{}

@@ -68,8 +68,29 @@ const MethodInterpolation = "interpolation"
 
 const MethodShared = "shared"
 
-// The kind of a GPU's domain: what it used while tasks shared the machine is in none of them.
+// The kind of a GPU's domain: a task has of it what the program used. What that used while tasks shared the machine
+// is in none of them.
 const KindGpu = "gpu"
+
+// What the program used of GPUs (nemb/RING.md): bytes before the words of the GPUs, words of a slot, and slots.
+const GpuHeaderBytes = 16
+
+const GpuWords = 13
+
+const GpuSlots = 4096
+
+// Bits of the word of a GPU: its driver is asked, the program may use the GPU, and the driver will tell more; and
+// how far the number of a reason is shifted.
+const GpuAsked = 1
+
+const GpuHeld = 2
+
+const GpuAwaited = 4
+
+const GpuReasonShift = 8
+
+// The driver tells late: how long it is waited for what the program used of a GPU up to the end of a task.
+const GpuPatienceNs = 1200000000
 
 // Powers whose variation is called noise are means over at least so many periods of the slowest counter.
 //

@@ -134,7 +134,8 @@ func TestFields(t *testing.T) {
 		"task": task, "totals": both(defs["totals"], session["totals"]),
 		"sample": defs["sample"], "noise": both(defs["noise"], noise), "noise_warning": defs["noise_warning"].AnyOf[1],
 		"warning": *all.Properties["warnings"].Items, "unit": defs["unit"],
-		"gauges": meta.Properties["gauges"], "gauge_column": *meta.Properties["gauges"].Properties["columns"].Items,
+		"task_gpu": defs["task_gpu"],
+		"gauges":   meta.Properties["gauges"], "gauge_column": *meta.Properties["gauges"].Properties["columns"].Items,
 		"gauge": gauge, "gauge_reading": *all.Properties["gauges"].Items,
 	}
 	scalars := map[string]bool{} // of a task

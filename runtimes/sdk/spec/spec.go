@@ -6,7 +6,7 @@
 // The tables of cases/ hold the packages, and cg where it has the rule, too:
 //
 //	between.txt      the energy of a part of a series (nemb.Series.Between)
-//	tasks.json       the energy of a task with its interval, written by hand
+//	tasks.json       the energy of a task with its interval, and what it has of GPUs, written by hand
 //	noise.json       how steady the power was (report)
 //	ring.json        rings of samples, good and damaged (nemb/sampler)
 //	powercap.json    zones, dies and units of powercap (nemb/sensor/powercap)

@@ -13,7 +13,8 @@ from bisect import bisect_left, bisect_right
 from itertools import compress
 from math import ceil, floor, hypot
 
-from ._spec import (ALONE_ZERO_PART, AROUND_NS, FLAG_FAILED, FLAG_GAP, KIND_GPU, METHOD_BRACKET,
+from ._gpus import use_of
+from ._spec import (AROUND_NS, FLAG_FAILED, FLAG_GAP, KIND_GPU, METHOD_BRACKET,
                     METHOD_INTERPOLATION, METHOD_SAMPLED, METHOD_SHARED, OFTEN_NS, PRUNE_NEWEST,
                     PRUNE_ONE_IN, STEADY_PART, STILL_NS)
 
@@ -128,10 +129,10 @@ class Knots:
 
 class Samples:
     """A series of samples, which grows at its end. division is None where they tell of no
-    program."""
+    program; gpus are those of which cg tells who used them, by domain."""
 
-    def __init__(self, domains, division=None):
-        self.domains, self.division = domains, division
+    def __init__(self, domains, division=None, gpus=None):
+        self.domains, self.division, self.gpus = domains, division, gpus or {}
         self.times = array("q")
         self.flags = array("Q")
         self.energies = [array("Q") for _ in domains]
@@ -234,6 +235,21 @@ class Samples:
             return None
         return energies[i] + (energies[i + 1] - energies[i]) * (t - times[i]) / (times[i + 1] - times[i])
 
+    def curve(self, d, t):
+        """uJ of domain d up to t: linear between the updates of its counter."""
+        at, joules = self.knots[d].at, self.knots[d].joules
+        if len(at) < 2:
+            return self.energy_at(d, t) or 0.0
+        if t <= at[0]:
+            return joules[0] * 1e6
+        if t >= at[-1]:
+            return joules[-1] * 1e6
+        return self.knots[d].on_line(t)[0] * 1e6
+
+    def awaits_gpu(self, end):
+        """Whether cg has not told yet who used a GPU up to then, and will."""
+        return any(gpu.awaited(end) for gpu in self.gpus.values())
+
     def between(self, d, start, end):
         """(J, J to either side, method) of domain d from start to end; None
         where the samples do not reach so far."""
@@ -276,6 +292,8 @@ class Samples:
         self._select(keep, newest)
         if self.division:
             self.division.prune(edges)
+        for gpu in self.gpus.values():
+            gpu.prune(edges)
         self.pruned_at = len(self.times)
 
     def _select(self, keep, newest):
@@ -346,11 +364,11 @@ class Shares:
 
 class Energy:
     """What a task used, by domain in uJ. method is the weakest of the domains'."""
-    __slots__ = "domains", "total", "machine", "lo", "hi", "method", "complete", "left", "program"
+    __slots__ = "domains", "total", "machine", "lo", "hi", "method", "complete", "program"
 
     def __init__(self):
         self.program = None  # (uJ, lo, hi) of the program's share, where that is known
-        self.domains, self.left = {}, False  # left: a GPU has energy that is in no task, as several had a part
+        self.domains = {}
         self.total = self.machine = self.lo = self.hi = 0
         self.method, self.complete = METHOD_BRACKET, True
 
@@ -360,15 +378,15 @@ RANK = {METHOD_BRACKET: 0, METHOD_INTERPOLATION: 1, METHOD_SAMPLED: 2}
 
 def energy_of(samples, shares, windows):
     """The energy of a task that ran in windows: (start, end, stack, active ns)
-    in the order of time. Nothing tells whose the energy of a GPU is, so the task has
-    what it used while nobody else had a part. None where that of a domain of the total is not known,
-    and where there is none."""
+    in the order of time; and whose the energy of each GPU was. Of a GPU a task has what the program used while nobody
+    else had a part. The energy is None where that of a domain of the total is not known, and where there is none."""
     start, end = windows[0][0], windows[-1][1]
     whole = len(windows) == 1 and windows[0][3] >= end - start
     shared = [list(shares.within(a, b, stack)) for a, b, stack, _ in windows] if shares.parts else []
     sharing = any(shared)
     out, share = Energy(), _Share(samples, windows, shared)
     lo = hi = machine = known = 0
+    gpus = []
     for d, domain in enumerate(samples.domains):
         found = None if samples.silent(d, start, end) else samples.between(d, start, end)
         if found is None:
@@ -378,33 +396,57 @@ def energy_of(samples, shares, windows):
         part = least = most = 1.0
         if sharing or not whole:
             part, least, most = _parts(samples, d, windows, shared)
-        if sharing and domain.kind == KIND_GPU:
-            part, out.left = least, True
-            if part <= ALONE_ZERO_PART:  # nothing is known of it
+        slack += domain.step_uj * 1e-6
+        if domain.kind == KIND_GPU:
+            use = use_of(samples, d, _stretches(windows, shared), joules, slack)
+            gpus.append(use)
+            micro, below, above = use.program, use.lo * 1e-6 * domain.lo, use.hi * 1e-6 * domain.hi
+            if not use.known:
                 if domain.in_total:
                     machine += joules
-                    hi += (joules + slack + domain.step_uj * 1e-6) * most * domain.hi
+                    hi += above
+                    share.more(above)
                 continue
-        micro = int(joules * part * 1e6 + (0 if sharing else 0.5))
+        else:
+            micro = int(joules * part * 1e6 + (0 if sharing else 0.5))
+            below, above = max(0.0, joules - slack) * least * domain.lo, (joules + slack) * most * domain.hi
         out.domains[domain.id] = micro
         if domain.in_total:
             known += 1
             out.total += micro
             machine += joules
-            slack += domain.step_uj * 1e-6
-            below, above = max(0.0, joules - slack) * least * domain.lo, (joules + slack) * most * domain.hi
             lo, hi = lo + below, hi + above
             share.add(d, micro, below, above)
             if RANK[method] > RANK[out.method]:
                 out.method = method
-    if not known or not out.complete:
-        return None
-    out.machine = int(machine * 1e6 + 0.5) if sharing or not whole else out.total
+    if not out.complete:
+        return None, []
+    if not known:
+        return None, gpus
+    out.machine = int(machine * 1e6 + 0.5) if sharing or gpus or not whole else out.total
     out.lo = min(out.total, floor(lo * 1e6 + 1e-6))  # outwards, but for what rounding leaves
     out.hi = max(out.total, ceil(hi * 1e6 - 1e-6))
     if sharing:
         out.method = METHOD_SHARED
     out.program = share.sum(out.hi)
+    return out, gpus
+
+
+def _stretches(windows, shared):
+    """The parts of a task's time from the first window to the last: (start, end, weight, shared)."""
+    out, at = [], windows[0][0]
+    for n, (start, end, _, active) in enumerate(windows):
+        if start > at:
+            out.append((at, start, 0.0, False))  # it was suspended
+        at, running = start, min(1.0, active / max(1, end - start))
+        for s, e, _ in shared[n] if shared else ():
+            if s > at:
+                out.append((at, s, running, False))
+            out.append((s, e, running, True))
+            at = e
+        if end > at:
+            out.append((at, end, running, False))
+        at = end
     return out
 
 
@@ -412,8 +454,6 @@ def no_share(samples):
     """Why the program's share of an energy is not known."""
     if not samples.division:
         return "the samples do not tell of the program"
-    if all(d.kind == KIND_GPU for d in samples.domains if d.in_total):
-        return "only GPUs are measured"
     return "the samples do not reach from its start to its end"
 
 
@@ -433,12 +473,19 @@ class _Share:
             self.pieces += [(s, e, (part - 1) * running) for s, e, part in (shared[n] if shared else ())]
 
     def add(self, d, micro, below, above):
-        """Takes in the task's energy in a domain of the total: uJ, and its bounds in J."""
-        if not self.division or self.division.domains[d].kind == KIND_GPU:
+        """Takes in the task's energy in a domain of the total: uJ, and its bounds in J. That of a GPU is the
+        program's."""
+        if not self.division:
             return
-        part, lo, hi = self.division.part(d, self.pieces, self.spans)
+        part, lo, hi = 1.0, 1.0, 1.0
+        if self.division.domains[d].kind != KIND_GPU:
+            part, lo, hi = self.division.part(d, self.pieces, self.spans)
         self.total += int(micro * part)
         self.lo, self.hi, self.divided = self.lo + below * lo, self.hi + above * hi, True
+
+    def more(self, above):
+        """Takes in what the program may have used of what is nobody's."""
+        self.hi += above
 
     def sum(self, most):
         """(uJ, lo, hi), None where nothing is known. It is no more than most."""

@@ -169,6 +169,8 @@ def task_of(session, task, noise):
         "domains": domains, "domains_power_w": powers(domains, seconds),
         "thread": task.thread, "forgotten": task.forgotten, "units": of_task(task),
     })
+    if task._gpus:
+        out["gpus"] = [use.entry() for use in task._gpus]
     if session._gauges:
         out["gauges"] = session._gauges.within(task.started_at_mono_ns, task.ended_at_mono_ns)
     out.update({"timeseries": None, "noise": noise})

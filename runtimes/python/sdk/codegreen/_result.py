@@ -54,13 +54,13 @@ class TaskResult:
     units are the units of work that count was told of.
     """
     __slots__ = ("name", "depth", "parent", "thread", "forgotten", "ended_at_mono_ns", "started_at_mono_ns",
-                 "_session", "_since", "_windows", "_energy", "_aside", "_within", "_counts", "__weakref__")
+                 "_session", "_since", "_windows", "_energy", "_gpus", "_aside", "_within", "_counts", "__weakref__")
 
     def __init__(self, session, name, depth, within, thread):
         self.name, self.depth, self.parent, self.thread = name, depth, within.name if within else None, thread
         self.forgotten = False
         self.started_at_mono_ns = self.ended_at_mono_ns = None
-        self._session, self._windows, self._energy = session, [], UNKNOWN
+        self._session, self._windows, self._energy, self._gpus = session, [], UNKNOWN, []
         self._since = self._aside = None
         self._within, self._counts = within, None  # the task around it; by unit, how many
 
@@ -175,6 +175,12 @@ class TaskResult:
     def domains(self):
         e = self._resolved()
         return {d: round(v * 1e-6, 6) for d, v in e.domains.items()} if e else {}
+
+    @property
+    def gpus(self):
+        """Whose the energy of each GPU was meanwhile: a list of dictionaries, as in the file."""
+        self._resolved()
+        return [use.entry() for use in self._gpus]
 
     @property
     def domains_power_w(self):

@@ -11,6 +11,7 @@ import time
 
 from ._division import Division
 from ._energy import Domain
+from ._gpus import Reader
 from ._neighbours import gone
 from ._source import Source
 from ._spec import (READY_NS, RING_DOMAIN_BYTES, RING_ENDED_OFFSET, RING_FIXED_WORDS, RING_HEADER_BYTES,
@@ -54,6 +55,7 @@ class Ring:
         self.division = about.get("division")
         if self.division is not None:
             self.division = Division(self.domains, *(int(self.division[k]) for k in ("processors", "grain_ns")))
+        self.gpus = Reader(self.words, about.get("gpus"), domains, size)
         head = self.words[HEAD]
         # Numbers of the sample that was read first, and of the one that is read next.
         self.first = self.next = max(0, head - self.slots)
@@ -73,6 +75,7 @@ class Ring:
 
     def read(self, samples):
         """Brings what is new to samples (see _energy.Samples)."""
+        self.gpus.read()
         words, slots, stride = self.words, self.slots, self.stride
         head = words[HEAD]
         if head - self.next > slots:
@@ -131,6 +134,7 @@ class Run(Source):
     def __init__(self, ring):
         self.ring = ring
         self.interval_ns, self.domains, self.division = ring.interval_ns, ring.domains, ring.division
+        self.gpus = ring.gpus.of
         self.version, self.slots = ring.version, ring.slots
         self.topology, self.support, self.cg = ring.topology, ring.support, find_cg(ring.writer)
         ring.skip()

@@ -14,6 +14,7 @@ from ._choose import open_source
 from ._energy import Samples, Shares, energy_of, no_share
 from ._result import UNKNOWN, Context, Stack, TaskResult, cpu_time
 from ._settings import check, metrics
+from ._gpus import awaits, say_of, wait_for
 from ._spec import (AROUND_NS, DRAIN_CALM_PART, DRAIN_CALM_TIMES, DRAIN_FULL_PART, DRAIN_LEAST_NS, DRAIN_MOST_NS,
                     DRAIN_NS, DRAIN_WARN_PART, GAUGE_PERIOD_NS, PATIENCE_NS, PRUNE_AFTER)
 
@@ -74,7 +75,6 @@ class Session:
             self._tell()
 
     # Begin and end
-
     def start(self):
         """Begins the session; Session() as a context does so itself."""
         if self._dead or self._running or self._ending:
@@ -110,7 +110,7 @@ class Session:
             self._source = Source()
             self._note("no-backend", "no energy can be measured: %s: %s" % (type(e).__name__, e))
         self._edge = self._source.edge if self._source.via == "powercap" else None
-        self._samples = Samples(self._source.domains, self._source.division)
+        self._samples = Samples(self._source.domains, self._source.division, self._source.gpus)
         self._source.read(self._samples)
         if self._gauge_names:
             from ._gauges import Gauges
@@ -227,7 +227,8 @@ class Session:
                     self._stopped_at = self._until = None
                     for task in early:  # what was not waited for is computed again
                         ended = task.ended_at_mono_ns
-                        if ended is not None and self._due(ended) > self._samples.latest:
+                        late = ended is not None and self._due(ended) > self._samples.latest
+                        if late or ended is not None and self._samples.awaits_gpu(ended):
                             task._energy = UNKNOWN
 
     def _settle(self):
@@ -262,7 +263,6 @@ class Session:
             self._note("forgotten", "%s was not stopped; it ended with the session" % tasks)
 
     # Tasks
-
     def task(self, name):
         """A context in which a task of that name runs; gives its TaskResult."""
         return Context(self, name)
@@ -428,7 +428,6 @@ class Session:
         return list(self._all)
 
     # Energies
-
     def _wall(self, mono):
         return None if mono is None else self._began + (mono - self._mono) * 1e-9
 
@@ -458,19 +457,18 @@ class Session:
                     source.read(samples)
                 if samples.latest < due:
                     source.read(samples)  # what it wrote before it ended
+                wait_for(self, end)
             if self._shares.since is not None and self._shares.since < end:
                 with self._edges:
                     self._shares.changed(monotonic_ns())
             task._energy = None
             if task._windows and any(d.in_total for d in source.domains):
-                task._energy = energy_of(samples, self._shares, task._windows)
+                task._energy, task._gpus = energy_of(samples, self._shares, task._windows)
+                say_of(self, task)
                 if task._energy is None:
                     if self._ending or self._until is None:
                         self._unknown(task, samples)
                     return
-                if task._energy.left:
-                    self._once("gpu-unattributed",
-                               "tasks ran at the same time: what GPUs used meanwhile is in none of them")
                 if task._energy.program is None and source.via == "run":
                     self._once("share-unknown", "the program's share of the energy of task %r is not known: %s" % (
                         task.name, no_share(samples)))
@@ -486,11 +484,10 @@ class Session:
         why = []
         if end <= samples.latest:
             why = [w for w in (samples.silent(d, start, end) for d in range(len(samples.domains))) if w]
-        slug = "energy-unknown" if why else "sampler-ended"
         if why:
-            self._once(slug, "the energy of task %r is not known: %s" % (task.name, "; ".join(why)))
-        else:
-            self._once(slug, "the samples end before task %r does: its energy is not known" % task.name)
+            self._once("energy-unknown", "the energy of task %r is not known: %s" % (task.name, "; ".join(why)))
+        elif not task._gpus:  # else only GPUs are measured, of which a warning tells why it is not known
+            self._once("sampler-ended", "the samples end before task %r does: its energy is not known" % task.name)
 
     def _draining(self):
         """Empties the ring before it is full; the period follows how full it was."""
@@ -522,7 +519,8 @@ class Session:
     def _prune(self):
         latest, begun = self._samples.latest, list(self._pending)
         for task in begun:
-            if task.ended_at_mono_ns is not None and self._due(task.ended_at_mono_ns) < latest:
+            ended = task.ended_at_mono_ns
+            if ended is not None and self._due(ended) < latest and not awaits(self._samples, ended):
                 self._resolve(task, wait=False)
         pending = [t for t in begun if t._energy is UNKNOWN]
         self._pending[:len(begun)] = pending  # start_task adds at the end meanwhile

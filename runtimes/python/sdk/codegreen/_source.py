@@ -9,6 +9,7 @@ class Source:
     domains, topology, support = [], None, None
     cg = ""
     division = None  # where the samples tell of a program
+    gpus = {}  # by domain, what cg tells of them
     last = False  # whether close takes a last sample, which can be read after it
 
     def read(self, samples):

@@ -61,8 +61,34 @@ METHOD_SHARED = "shared"
 # Kinds of an energy, from the best to the weakest.
 KINDS = ["measured", "derived", "estimated"]
 
-# The kind of a GPU's domain: what it used while tasks shared the machine is in none of them.
+# The kind of a GPU's domain: a task has of it what the program used. What that used while tasks shared the machine
+# is in none of them.
 KIND_GPU = "gpu"
+
+# What the program used of GPUs (nemb/RING.md): bytes before the words of the GPUs, words of a slot, and slots.
+GPU_HEADER_BYTES = 16
+GPU_WORDS = 13
+GPU_SLOTS = 4096
+
+# Bits of the word of a GPU: its driver is asked, the program may use the GPU, and the driver will tell more; and
+# how far the number of a reason is shifted.
+GPU_ASKED = 1
+GPU_HELD = 2
+GPU_AWAITED = 4
+GPU_REASON_SHIFT = 8
+
+# Ways to tell what a program used of a GPU, and the reason where cg does not say.
+GPU_BY_PROCESS = "process"
+GPU_UNATTRIBUTED = "unattributed"
+GPU_TASKS = "tasks"
+GPU_TASKS_WHY = "tasks ran at the same time"
+GPU_LATE = "late"
+GPU_LATE_WHY = "the driver has not told yet who used it"
+GPU_NOT_ASKED = "not-asked"
+GPU_NOT_ASKED_WHY = "cg does not ask its driver here"
+
+# The driver tells late: how long it is waited for what the program used of a GPU up to the end of a task.
+GPU_PATIENCE_NS = 1200000000
 
 # A part of a task's time below this is what rounding leaves, and 0.
 ALONE_ZERO_PART = 1e-9

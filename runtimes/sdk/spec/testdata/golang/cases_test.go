@@ -332,21 +332,50 @@ func TestUnwrap(t *testing.T) {
 	})
 }
 
+// wantGPU is whose the energy of a GPU was in a task, in uJ.
+type wantGPU struct {
+	Method  string `json:"gpu_method"`
+	Reason  string `json:"reason"`
+	Total   int64  `json:"uj"`
+	Program int64  `json:"program_uj"`
+	Other   int64  `json:"other_uj"`
+	Idle    int64  `json:"idle_uj"`
+	Rest    int64  `json:"unattributed_uj"`
+	Lo      int64  `json:"lo_uj"`
+	Hi      int64  `json:"hi_uj"`
+	Known   bool   `json:"known"`
+}
+
 func TestTasks(t *testing.T) {
 	type want struct {
-		Total   int64 `json:"uj"`
-		Lo      int64 `json:"lo_uj"`
-		Hi      int64 `json:"hi_uj"`
-		Method  string
-		Domains map[string]int64
+		Total   int64            `json:"uj"`
+		Lo      int64            `json:"lo_uj"`
+		Hi      int64            `json:"hi_uj"`
+		Method  string           `json:"method"`
+		Domains map[string]int64 `json:"domains"`
+		GPUs    []wantGPU        `json:"gpus,omitempty"`
 	}
 	table(t, "tasks.json", func(t *testing.T, of struct {
 		Name    string
 		Domains []domain
 		Samples [][]int64
-		Tasks   [][]json.RawMessage // from, to, energy, the times that others have a part in
+		GPUs    map[string]struct { // by the domain's place
+			State   uint64
+			Pieces  [][11]int64 // from, to, total, program, other, idle, unattributed, lo, hi, off, reason
+			Reasons []gpuReason
+		}
+		Tasks [][]json.RawMessage // from, to, energy and GPUs, the times that others have a part in
 	}) {
 		s := newSamples(of.Domains)
+		for at, g := range of.GPUs {
+			d, _ := strconv.Atoi(at)
+			s.gpus[d] = &gpuOf{state: g.State, reasons: g.Reasons}
+			for _, v := range g.Pieces {
+				s.gpus[d].add(gpuPiece{from: v[0], to: v[1], reason: uint64(v[10]), of: gpuSums{total: float64(v[2]),
+					program: float64(v[3]), other: float64(v[4]), idle: float64(v[5]), unattributed: float64(v[6]),
+					lo: float64(v[7]), hi: float64(v[8]), squares: float64(v[9]) * float64(v[9])}})
+			}
+		}
 		for _, row := range of.Samples {
 			var micro []uint64
 			for _, v := range row[2:] {
@@ -357,16 +386,31 @@ func TestTasks(t *testing.T) {
 		for _, task := range of.Tasks {
 			var start, end int64
 			var wanted, got *want
+			var wantedGPUs, gpus []wantGPU
 			for i, v := range []any{&start, &end, &wanted} {
 				if err := json.Unmarshal(task[i], v); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if e := energyOf(s, start, end, partsOfCase(t, start, end, task[3:])); e != nil {
-				got = &want{e.total, e.lo, e.hi, e.method, e.domains}
+			if wanted != nil {
+				wantedGPUs, wanted.GPUs = wanted.GPUs, nil
 			}
-			if !reflect.DeepEqual(got, wanted) {
-				t.Errorf("%s: got %+v, want %+v", of.Name, got, wanted)
+			e, uses := energyOf(s, start, end, partsOfCase(t, start, end, task[3:]))
+			if e != nil {
+				got = &want{e.total, e.lo, e.hi, e.method, e.domains, nil}
+			} else if wanted != nil && wanted.Method == "" { // only what GPUs used is told
+				wanted = nil
+			}
+			for _, u := range uses {
+				gpus = append(gpus, wantGPU{u.method, u.reason, u.total, u.program, u.other, u.idle, u.rest, u.lo, u.hi, u.known})
+				if u.program+u.other+u.idle+u.rest != u.total {
+					t.Errorf("%s: the parts of %+v are not its total", of.Name, u)
+				}
+			}
+			if !reflect.DeepEqual(got, wanted) || !reflect.DeepEqual(gpus, wantedGPUs) {
+				a, _ := json.Marshal(got)
+				b, _ := json.Marshal(gpus)
+				t.Errorf("%s: got %s, %s, want %+v, %+v", of.Name, a, b, wanted, wantedGPUs)
 			}
 		}
 	})

@@ -100,7 +100,7 @@ func (of session) file() ([]byte, error) {
 			task.parent = s.tasks[*t.Parent]
 		}
 		if e := t.Energy; e != nil {
-			task.energy = &energy{e.Domains, e.Total, e.Machine, e.Lo, e.Hi, e.Method, nil, false}
+			task.energy = &energy{e.Domains, e.Total, e.Machine, e.Lo, e.Hi, e.Method, nil}
 			if e.Program != nil {
 				task.energy.program = &share{e.Program[0], e.Program[1], e.Program[2]}
 			}

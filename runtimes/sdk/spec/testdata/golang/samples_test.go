@@ -56,7 +56,7 @@ func TestPartsAddUp(t *testing.T) {
 	want := []float64{2 + 0.5 + 1.0/3 + 1, 0.5 + 1.0/3, 1.0/3 + 1 + 4} // J
 	sum := int64(0)
 	for i, sp := range spans {
-		e := energyOf(s, sp.from, sp.to, partsOf(sp.from, sp.to, []*crowd{&all}))
+		e, _ := energyOf(s, sp.from, sp.to, partsOf(sp.from, sp.to, []*crowd{&all}))
 		if got := float64(e.total) / 1e6; math.Abs(got-want[i]) > 1e-3 || e.method != methodShared {
 			t.Errorf("task %d: %v J by %s, want %v", i, got, e.method, want[i])
 		}
@@ -125,7 +125,7 @@ func TestUnknown(t *testing.T) {
 		if got := tt.s.unknown(tt.start*ms, tt.end*ms); got != tt.why || tt.s.unmoved() != tt.unmoved {
 			t.Errorf("%s: %q, %v", tt.name, got, tt.s.unmoved())
 		}
-		e := energyOf(tt.s, tt.start*ms, tt.end*ms, nil)
+		e, _ := energyOf(tt.s, tt.start*ms, tt.end*ms, nil)
 		if (e == nil) != (tt.why != "") {
 			t.Errorf("%s: %+v", tt.name, e)
 		}
@@ -140,7 +140,7 @@ func TestUnknown(t *testing.T) {
 	for at := int64(0); at < 100; at++ {
 		s.add(at*ms, 0, []uint64{uint64(at / 10 * 200000)})
 	}
-	if e := energyOf(s, 93*ms, 95*ms, nil); e == nil || e.total != 0 || e.lo != 0 || e.hi < 40000 {
+	if e, _ := energyOf(s, 93*ms, 95*ms, nil); e == nil || e.total != 0 || e.lo != 0 || e.hi < 40000 {
 		t.Errorf("between two updates: %+v", e)
 	}
 }

@@ -243,6 +243,7 @@ final class Held {
                 (Double) d.get("lo"), (Double) d.get("hi"), whole(d.get("step_uj"))));
         }
         Samples s = new Samples(domains);
+        s.gpus = gpus(of.get("gpus"));
         for (Object o : (List<?>) of.get("samples")) {
             List<?> row = (List<?>) o;
             s.add(whole(row.get(0)), whole(row.get(1)), row.subList(2, row.size()).stream().mapToLong(Held::whole).toArray());
@@ -254,12 +255,42 @@ final class Held {
                 List<?> p = (List<?>) part;
                 shared.add(new Shares.Part(whole(p.get(0)), whole(p.get(1)), (Double) p.get(2)));
             }
-            Energy e = Energy.of(s, whole(task.get(0)), whole(task.get(1)), shared);
+            List<Gpu.Use> uses = new ArrayList<>();
+            Energy e = Energy.of(s, whole(task.get(0)), whole(task.get(1)), shared, uses);
             Map<String, Double> parts = new HashMap<>();
             if (e != null) e.domains().forEach((id, micro) -> parts.put(id, (double) micro));
-            Object got = e == null ? null : Map.of("uj", (double) e.total(), "lo_uj", (double) e.lo(), "hi_uj", (double) e.hi(), "method", e.method(), "domains", parts);
-            check(Objects.equals(got, task.get(2)), of.get("name") + ": " + got + ", want " + task.get(2));
+            Map<String, Object> got = new HashMap<>();
+            if (e != null) got.putAll(Map.of("uj", (double) e.total(), "lo_uj", (double) e.lo(), "hi_uj", (double) e.hi(), "method", e.method(), "domains", parts));
+            if (!uses.isEmpty()) got.put("gpus", uses.stream().map(Held::use).toList());
+            Object all = got.isEmpty() ? null : got;
+            check(Objects.equals(all, task.get(2)), of.get("name") + ": " + all + ", want " + task.get(2));
         }
+    }
+
+    private static Map<String, Object> use(Gpu.Use u) {
+        Map<String, Object> out = new HashMap<>(Map.of("gpu_method", u.method(), "reason", u.reason(), "uj", (double) u.total(), "program_uj", (double) u.program(),
+            "other_uj", (double) u.other(), "idle_uj", (double) u.idle(), "unattributed_uj", (double) u.rest(), "lo_uj", (double) u.lo(), "hi_uj", (double) u.hi()));
+        out.put("known", u.known());
+        return out;
+    }
+
+    /** What cg tells of GPUs, by domain. */
+    private static Map<Integer, Gpu> gpus(Object of) {
+        Map<Integer, Gpu> out = new HashMap<>();
+        if (of == null) return out;
+        ((Map<?, ?>) of).forEach((at, o) -> {
+            Map<?, ?> told = (Map<?, ?>) o;
+            List<Gpu.Reason> reasons = new ArrayList<>();
+            for (Object r : (List<?>) told.get("reasons")) reasons.add(new Gpu.Reason((String) ((Map<?, ?>) r).get("name"), (String) ((Map<?, ?>) r).get("why")));
+            Gpu gpu = new Gpu(reasons);
+            gpu.state = whole(told.get("state"));
+            for (Object p : (List<?>) told.get("pieces")) {
+                double[] v = ((List<?>) p).stream().mapToDouble(x -> ((Number) x).doubleValue()).toArray();
+                gpu.add((long) v[0], (long) v[1], Arrays.copyOfRange(v, 2, 10), (int) v[10]);
+            }
+            out.put(Integer.parseInt((String) at), gpu);
+        });
+        return out;
     }
 
     private static void shares(Map<?, ?> of) {
@@ -335,7 +366,7 @@ final class Held {
         double[] want = {2 + 0.5 + 1 / 3.0, 0.5 + 1 / 3.0, 1 / 3.0 + 6}; // J
         long sum = 0;
         for (int i = 0; i < 3; i++) {
-            Energy e = Energy.of(s, spans[i][0] * ms, spans[i][1] * ms, shares.within(spans[i][0] * ms, spans[i][1] * ms, stacks[i]));
+            Energy e = Energy.of(s, spans[i][0] * ms, spans[i][1] * ms, shares.within(spans[i][0] * ms, spans[i][1] * ms, stacks[i]), new ArrayList<>());
             check(Math.abs(e.total() / 1e6 - want[i]) < 1e-3 && e.method().equals("shared") && e.lo() <= e.total() && e.total() <= e.hi() && e.machine() > e.total(), i + ": " + e + ", want " + want[i]);
             sum += e.total();
         }
@@ -359,7 +390,7 @@ final class Held {
     private static void unknown(Samples s, long from, long to, String why, boolean unmoved) {
         long start = from * 1_000_000, end = to * 1_000_000;
         check(s.unknown(start, end).equals(why) && s.unmoved() == unmoved, s.unknown(start, end) + ", want " + why);
-        Energy e = Energy.of(s, start, end, List.of());
+        Energy e = Energy.of(s, start, end, List.of(), new ArrayList<>());
         check((e == null) == !why.isEmpty(), e + ", but " + why);
         double want = 20.0 * (to - from) * 1000;
         if (e != null) check(Math.abs(e.total() - want) < 0.02 * want && e.hi() - e.total() >= 500 && e.total() - e.lo() >= 500, e + ", want " + want);
@@ -382,7 +413,7 @@ final class Held {
         Samples.still = before;
         Samples s = series(10_000_000);
         for (long at = 0; at < 100; at++) s.add(at * 1_000_000, 0, new long[] {at / 10 * 200_000});
-        Energy e = Energy.of(s, 93_000_000, 95_000_000, List.of());
+        Energy e = Energy.of(s, 93_000_000, 95_000_000, List.of(), new ArrayList<>());
         check(e != null && e.total() == 0 && e.lo() == 0 && e.hi() >= 40_000, "between two updates: " + e);
     }
 

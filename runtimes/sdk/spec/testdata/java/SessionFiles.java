@@ -64,7 +64,7 @@ final class SessionFiles {
             Map<String, Long> domains = new LinkedHashMap<>();
             ((Map<?, ?>) e.get("domains")).forEach((id, uj) -> domains.put((String) id, whole(uj)));
             t.energy = new Energy(domains, whole(e.get("uj")), whole(e.get("machine_uj")), whole(e.get("lo_uj")),
-                whole(e.get("hi_uj")), (String) e.get("method"), share(e), false);
+                whole(e.get("hi_uj")), (String) e.get("method"), share(e));
         }
         return t;
     }

@@ -6,7 +6,7 @@ import struct
 import sys
 import tempfile
 
-from codegreen import _budget, _division, _energy, _neighbours, _noise, _powercap, _report, _requests, _result, _ring, _session, _source, _zones
+from codegreen import _budget, _division, _energy, _gpus, _neighbours, _noise, _powercap, _report, _requests, _result, _ring, _session, _source, _zones
 
 faults = 0
 
@@ -198,14 +198,24 @@ def budgets(case):
 def tasks(case):
     domains = [_energy.Domain(**d) for d in case["domains"]]
     samples = _energy.Samples(domains)
+    for d, told in case.get("gpus", {}).items():
+        gpu = samples.gpus[int(d)] = _gpus.Gpu(told["reasons"])
+        gpu.state = told["state"]
+        for start, end, *sums, off, number in told["pieces"]:
+            gpu.add(start, end, [float(v) for v in sums] + [float(off) ** 2], number)
     times, flags, *energies = (list(column) for column in zip(*case["samples"]))
     samples.extend(times, flags, energies)
     for start, end, want, *shared in case["tasks"]:
         shares = _energy.Shares(None)
         shares.parts = [(a, b, {None: part}) for a, b, part in (shared or [[]])[0]]
         shares.starts.extend(a for a, _, _ in shares.parts)
-        e = _energy.energy_of(samples, shares, [(start, end, None, end - start)])
-        got = e and {"uj": e.total, "lo_uj": e.lo, "hi_uj": e.hi, "method": e.method, "domains": e.domains}
+        e, uses = _energy.energy_of(samples, shares, [(start, end, None, end - start)])
+        got = {"uj": e.total, "lo_uj": e.lo, "hi_uj": e.hi, "method": e.method, "domains": e.domains} if e else {}
+        if uses:
+            got["gpus"] = [{"gpu_method": u.method, "reason": u.reason, "uj": u.total, "program_uj": u.program,
+                            "other_uj": u.other, "idle_uj": u.idle, "unattributed_uj": u.rest, "lo_uj": u.lo,
+                            "hi_uj": u.hi, "known": u.known} for u in uses]
+        got = got or None
         check(got == want, "tasks:", case["name"], got, "want", want)
 
 

@@ -184,14 +184,23 @@ final class Division {
             for (Shares.Part p : shared) pieces.add(new Shares.Part(p.start(), p.end(), p.of() - 1));
         }
 
-        /** Takes in the task's energy in a domain of the total: microjoules, and its bounds in J. */
+        /**
+         * Takes in the task's energy in a domain of the total: microjoules, and its bounds in J. That of a GPU is the
+         * program's.
+         */
         void add(int d, long micro, double below, double above) {
-            if (of == null || of.domains.get(d).kind().equals(Spec.KIND_GPU)) return;
-            double[] part = of.part(d, pieces);
+            if (of == null) return;
+            boolean gpu = of.domains.get(d).kind().equals(Spec.KIND_GPU);
+            double[] part = gpu ? new double[] {1, 1, 1} : of.part(d, pieces);
             total += (long) (micro * part[0]);
             lo += below * part[1];
             hi += above * part[2];
             divided = true;
+        }
+
+        /** Takes in what the program may have used of what is nobody's. */
+        void more(double above) {
+            hi += above;
         }
 
         /** Null where nothing is known. It is no more than most. */
@@ -205,9 +214,6 @@ final class Division {
     /** Why the program's share of an energy is not known. */
     static String unknown(Samples samples) {
         if (samples.division == null) return "the samples do not tell of the program";
-        if (samples.domains.stream().allMatch(d -> !d.inTotal() || d.kind().equals(Spec.KIND_GPU))) {
-            return "only GPUs are measured";
-        }
         return "the samples do not reach from its start to its end";
     }
 }

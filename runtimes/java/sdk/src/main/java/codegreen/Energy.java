@@ -11,21 +11,20 @@ import java.util.Map;
  * @param lo      with hi: the true figure is between them
  * @param method  the weakest of the domains that make up the total, or shared
  * @param program the program's share, null where it is not known
- * @param left    whether a GPU has energy that is in no task, as several had a part
  */
 record Energy(
         Map<String, Long> domains, long total, long machine, long lo, long hi, String method,
-        Division.Share program, boolean left) {
+        Division.Share program) {
     /**
-     * The energy from start to end, of which the task had these parts. Nothing tells whose the energy of a GPU is, so
-     * the task has what it used while nobody else had a part. It is null where that of a domain of the total is
-     * not known, and where there is none.
+     * The energy from start to end, of which the task had these parts. Of a GPU it has what the program used while
+     * nobody else had a part; whose the energy of GPUs was comes to gpus. It is null where that of a domain of the
+     * total is not known, and where there is none.
      */
-    static Energy of(Samples samples, long start, long end, List<Shares.Part> parts) {
+    static Energy of(Samples samples, long start, long end, List<Shares.Part> parts, List<Gpu.Use> gpus) {
         Map<String, Long> domains = new LinkedHashMap<>();
         boolean shared = !parts.isEmpty();
         long total = 0;
-        boolean known = false, left = false;
+        boolean known = false;
         double lo = 0, hi = 0, machine = 0;
         String method = Spec.METHOD_BRACKET;
         Division.Sum program = new Division.Sum(samples, start, end, parts);
@@ -33,8 +32,9 @@ record Energy(
             Domain domain = samples.domains.get(d);
             Samples.Span span = samples.silent(d, start, end).isEmpty() ? samples.between(d, start, end) : null;
             if (span == null) {
-                if (domain.inTotal()) return null;
-                continue;
+                if (!domain.inTotal()) continue;
+                gpus.clear();
+                return null;
             }
             double own = 1, alone = 1;
             for (Shares.Part p : parts) {
@@ -43,26 +43,29 @@ record Energy(
                 alone -= used;
             }
             double slack = span.slack() + domain.stepUj() * 1e-6;
-            if (shared && domain.kind().equals(Spec.KIND_GPU)) {
-                own = Math.max(0, alone);
-                left = true;
-                if (own <= Spec.ALONE_ZERO_PART) { // nothing is known of it
-                    if (domain.inTotal()) {
-                        machine += span.joules();
-                        hi += (span.joules() + slack) * domain.hi();
-                    }
+            // Rounded down where it is shared: tasks do not add up to more than there is.
+            long micro = (long) (span.joules() * Math.max(0, own) * 1e6 + (shared ? 0 : 0.5));
+            double below = Math.max(0, span.joules() - slack) * Math.max(0, alone) * domain.lo();
+            double above = (span.joules() + slack) * domain.hi();
+            if (domain.kind().equals(Spec.KIND_GPU)) {
+                Gpu.Use use = Gpu.use(samples, d, start, end, parts, span.joules(), slack);
+                gpus.add(use);
+                micro = use.program();
+                below = use.lo() * 1e-6 * domain.lo();
+                above = use.hi() * 1e-6 * domain.hi();
+                if (!use.known()) {
+                    if (!domain.inTotal()) continue;
+                    machine += span.joules();
+                    hi += above;
+                    program.more(above);
                     continue;
                 }
             }
-            // Rounded down where it is shared: tasks do not add up to more than there is.
-            long micro = (long) (span.joules() * Math.max(0, own) * 1e6 + (shared ? 0 : 0.5));
             domains.put(domain.id(), micro);
             if (!domain.inTotal()) continue;
             known = true;
             total += micro;
             machine += span.joules();
-            double below = Math.max(0, span.joules() - slack) * Math.max(0, alone) * domain.lo();
-            double above = (span.joules() + slack) * domain.hi();
             lo += below;
             hi += above;
             program.add(d, micro, below, above);
@@ -73,9 +76,8 @@ record Energy(
         long least = Math.min(total, (long) Math.floor(lo * 1e6 + 1e-6));
         long most = Math.max(total, (long) Math.ceil(hi * 1e6 - 1e-6));
         Division.Share share = program.share(most);
-        if (!shared) return new Energy(domains, total, total, least, most, method, share, false);
-        long whole = (long) (machine * 1e6 + 0.5);
-        return new Energy(domains, total, whole, least, most, Spec.METHOD_SHARED, share, left);
+        long whole = shared || !gpus.isEmpty() ? (long) (machine * 1e6 + 0.5) : total;
+        return new Energy(domains, total, whole, least, most, shared ? Spec.METHOD_SHARED : method, share);
     }
 
     /** Which part of the energy from start to end was used in a part of that time. */

@@ -43,7 +43,7 @@ final class Report {
         noteNoise();
     }
 
-    private static Double joules(long micro) {
+    static Double joules(long micro) {
         return micro / 1e6;
     }
 
@@ -82,6 +82,7 @@ final class Report {
         out.put("thread", t.stack.number);
         out.put("forgotten", t.forgotten);
         out.put("units", Units.of(t));
+        if (!t.gpus.isEmpty()) out.put("gpus", t.gpus.stream().map(Gpu.Use::entry).toList());
         if (m.gauges() != null) out.put("gauges", m.gauges().within(t.started, t.ended));
         return out;
     }
@@ -140,7 +141,7 @@ final class Report {
         Map<String, Object> out = new LinkedHashMap<>(), parts = new LinkedHashMap<>(), powers = new LinkedHashMap<>();
         Double energy = known ? joules(micro) : null;
         out.put("energy_j", energy);
-        Energy sum = known ? new Energy(domains, micro, machine, lo, hi, method, share, false) : null;
+        Energy sum = known ? new Energy(domains, micro, machine, lo, hi, method, share) : null;
         provenance(out, sum);
         share(out, sum);
         out.put("avg_power_w", by(energy, seconds));

@@ -29,6 +29,7 @@ final class Ring {
     final Object topology;
     final Division division; // null where no program is measured
     final List<Domain> domains = new ArrayList<>();
+    final Gpu.Reader gpus;
 
     /** Maps the ring at a path. IOException or IllegalArgumentException where there is none. */
     Ring(String path) throws IOException {
@@ -62,6 +63,7 @@ final class Ring {
                 for (int i = 0; i < count; i++) domains.add(record(i));
             }
             division = Division.of(domains, about.get("division"));
+            gpus = new Gpu.Reader(memory, about.get("gpus"), domains.size());
         } catch (ClassCastException | NullPointerException e) {
             throw new IOException(path + ": a damaged sample ring");
         }
@@ -102,6 +104,16 @@ final class Ring {
         return new Domain(text(from, 64), text(from + 64, 32), "", inTotal, text(from + 96, 16), "", 0, 1, 1);
     }
 
+    /** A word that another process writes. */
+    static long word(ByteBuffer memory, int at) {
+        return (long) WORD.getAcquire(memory, at);
+    }
+
+    /** What was read before stays before what is read now. */
+    static void fence() {
+        VarHandle.loadLoadFence();
+    }
+
     private long head() {
         return (long) WORD.getAcquire(memory, Spec.RING_HEAD_OFFSET);
     }
@@ -133,6 +145,7 @@ final class Ring {
             to.add(t, flags, micro);
             if (division != null) division.add(t, flags, used, micro);
         }
+        gpus.read();
     }
 
     /** Whether no more samples will come: the writer said so, or is gone. */

@@ -4,6 +4,7 @@ import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
@@ -126,6 +127,7 @@ final class Samples {
 
     final List<Domain> domains;
     Division division; // null where the samples tell of no program
+    Map<Integer, Gpu> gpus = Map.of(); // by domain, those of which cg tells who used them
     final Longs times = new Longs(), flags = new Longs();
     final Longs[] energies;
     private final Knots[] knots;
@@ -244,6 +246,23 @@ final class Samples {
         return a + (energies[d].get(i + 1) - a) * (t - times.get(i)) / (times.get(i + 1) - times.get(i));
     }
 
+    /** Microjoules of domain d up to t: linear between the updates of its counter. */
+    double curve(int d, long t) {
+        Knots k = knots[d];
+        if (k.size() < 2) {
+            double e = energyAt(d, t);
+            return Double.isNaN(e) ? 0 : e;
+        }
+        if (t <= k.at(0)) return k.joules(0) * 1e6;
+        if (t >= k.at(k.size() - 1)) return k.joules(k.size() - 1) * 1e6;
+        return k.onLine(t)[0] * 1e6;
+    }
+
+    /** Whether cg has not told yet who used a GPU up to then, and will. */
+    boolean awaitsGpu(long end) {
+        return gpus.values().stream().anyMatch(g -> g.awaited(end));
+    }
+
     /** The energy of domain d from start to end, null where the samples do not reach so far. */
     Span between(int d, long start, long end) {
         Span found = knots[d].bracket(start, end);
@@ -299,5 +318,6 @@ final class Samples {
         flags.keep(keep);
         prunedAt = times.size;
         if (division != null) division.prune(edges);
+        for (Gpu gpu : gpus.values()) gpu.prune(edges);
     }
 }

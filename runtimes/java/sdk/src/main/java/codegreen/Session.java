@@ -199,6 +199,7 @@ public final class Session implements AutoCloseable {
         if (!source.doubts.isEmpty()) note("sensor-suspect", "energies may be wrong: " + source.doubts);
         samples = new Samples(source.domains);
         samples.division = source.division;
+        samples.gpus = source.gpus;
         source.read(samples);
         gauges = b.gauges.isEmpty() ? null : new Gauges(source.cg, b.gauges, b.gaugeNs, words);
         List<String> others = Neighbours.change(true);
@@ -227,7 +228,6 @@ public final class Session implements AutoCloseable {
     }
 
     // Tasks
-
     /** Begins a task inside the innermost one of this thread. In a session that is over it is not measured. */
     public Task task(String name) {
         Stack stack = stacks.get();
@@ -360,7 +360,6 @@ public final class Session implements AutoCloseable {
     }
 
     // The end
-
     /** Ends the session and writes its file; tasks that are open end there. A second call does nothing. */
     @Override
     public void close() {
@@ -449,7 +448,6 @@ public final class Session implements AutoCloseable {
     }
 
     // Energies
-
     Energy energyOf(Task task) {
         data.lock();
         try {
@@ -499,7 +497,11 @@ public final class Session implements AutoCloseable {
                 source.read(samples);
             }
             source.read(samples);
-        } else if (!wait && samples.latest() < due) {
+            while (Gpu.awaits(samples, task) && !source.ended()) {
+                Source.pause(10);
+                source.read(samples);
+            }
+        } else if (!wait && (samples.latest() < due || Gpu.awaits(samples, task))) {
             return;
         }
         lock.lock();
@@ -508,11 +510,9 @@ public final class Session implements AutoCloseable {
         lock.unlock();
         task.resolved = true;
         if (source.domains.stream().noneMatch(Domain::inTotal)) return;
-        task.energy = Energy.of(samples, task.started, task.ended, parts);
+        task.energy = Energy.of(samples, task.started, task.ended, parts, task.gpus);
+        Gpu.say(task, saidUnknown, this::note);
         if (task.energy != null) {
-            if (task.energy.left() && saidUnknown.add("gpu-unattributed")) {
-                note("gpu-unattributed", "tasks ran at the same time: what GPUs used meanwhile is in none of them");
-            }
             boolean unknown = task.energy.program() == null && source.via.equals("run");
             if (unknown && saidUnknown.add("share-unknown")) {
                 note("share-unknown", "the program's share of the energy of task " + task.name + " is not known: "
@@ -521,6 +521,7 @@ public final class Session implements AutoCloseable {
             return;
         }
         String why = samples.unknown(task.started, task.ended);
+        if (why.isEmpty() && !task.gpus.isEmpty()) return; // only GPUs are measured, of which a warning tells why
         String slug = why.isEmpty() ? "sampler-ended" : "energy-unknown";
         if (!saidUnknown.add(slug)) return;
         if (why.isEmpty()) note(slug, "the samples end before task " + task.name + " does: its energy is not known");
@@ -588,7 +589,6 @@ public final class Session implements AutoCloseable {
     }
 
     // Words
-
     void note(String slug, String message) {
         words.note(slug, message);
     }

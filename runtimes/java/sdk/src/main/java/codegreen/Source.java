@@ -24,6 +24,7 @@ class Source {
     String cpuModel = "";
     Integer version; // of the ring
     Division division; // null where the samples tell of no program
+    Map<Integer, Gpu> gpus = Map.of(); // by domain, those of which cg tells who used them
     String without = ""; // counters that are not in the total, and why
     String doubts = ""; // what is wrong with the units of counters
 
@@ -122,6 +123,7 @@ class Source {
             support = ring.support;
             version = ring.version;
             division = ring.division;
+            gpus = ring.gpus.of;
         }
 
         @Override

@@ -68,8 +68,34 @@ final class Spec {
     // Kinds of an energy, from the best to the weakest.
     static final List<String> KINDS = List.of("measured", "derived", "estimated");
 
-    // The kind of a GPU's domain: what it used while tasks shared the machine is in none of them.
+    // The kind of a GPU's domain: a task has of it what the program used. What that used while tasks shared the machine
+    // is in none of them.
     static final String KIND_GPU = "gpu";
+
+    // What the program used of GPUs (nemb/RING.md): bytes before the words of the GPUs, words of a slot, and slots.
+    static final int GPU_HEADER_BYTES = 16;
+    static final int GPU_WORDS = 13;
+    static final int GPU_SLOTS = 4096;
+
+    // Bits of the word of a GPU: its driver is asked, the program may use the GPU, and the driver will tell more; and
+    // how far the number of a reason is shifted.
+    static final int GPU_ASKED = 1;
+    static final int GPU_HELD = 2;
+    static final int GPU_AWAITED = 4;
+    static final int GPU_REASON_SHIFT = 8;
+
+    // Ways to tell what a program used of a GPU, and the reason where cg does not say.
+    static final String GPU_BY_PROCESS = "process";
+    static final String GPU_UNATTRIBUTED = "unattributed";
+    static final String GPU_TASKS = "tasks";
+    static final String GPU_TASKS_WHY = "tasks ran at the same time";
+    static final String GPU_LATE = "late";
+    static final String GPU_LATE_WHY = "the driver has not told yet who used it";
+    static final String GPU_NOT_ASKED = "not-asked";
+    static final String GPU_NOT_ASKED_WHY = "cg does not ask its driver here";
+
+    // The driver tells late: how long it is waited for what the program used of a GPU up to the end of a task.
+    static final long GPU_PATIENCE_NS = 1200000000L;
 
     // A part of a task's time below this is what rounding leaves, and 0.
     static final double ALONE_ZERO_PART = 1e-9;

@@ -1,6 +1,8 @@
 package codegreen;
 
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
 
@@ -30,6 +32,7 @@ public final class Task implements AutoCloseable {
     // Under the lock of the session's samples.
     boolean resolved;
     Energy energy; // null where it is not known
+    final List<Gpu.Use> gpus = new ArrayList<>(); // whose the energy of GPUs was, as far as that of all is known
 
     Task(Session session, Stack stack, String name) {
         this(session, stack, name, stack.top());
@@ -161,6 +164,15 @@ public final class Task implements AutoCloseable {
         Energy e = session.energyOf(this);
         if (e != null) e.domains().forEach((id, micro) -> out.put(id, micro / 1e6));
         return out;
+    }
+
+    /**
+     * Whose the energy of each of the machine's GPUs was, by the names of the file; empty without any. It waits up to
+     * 1.2 s after the task's end, where the program may have used one.
+     */
+    public List<Map<String, Object>> gpus() {
+        session.energyOf(this);
+        return gpus.stream().map(Gpu.Use::entry).toList();
     }
 
     /** How evenly it drew power, by the names of the file; null without a time series. */

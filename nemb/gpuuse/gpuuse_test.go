@@ -1,0 +1,167 @@
+package gpuuse
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"cg/checkpoint"
+	"cg/nemb"
+	"cg/nemb/attribute/gpus"
+	"cg/nemb/sampler"
+)
+
+const second = checkpoint.Instant(time.Second)
+
+// shown is a ring that keeps what it is told.
+type shown struct {
+	state  sampler.GPUState
+	uses   []sampler.GPUUse
+	resets int
+}
+
+func (s *shown) Domains() []nemb.Domain {
+	return []nemb.Domain{{ID: "package-0", Kind: "cpu_package"}, {ID: "gpu0", Kind: nemb.KindGPU, Period: 20 * time.Millisecond}}
+}
+func (s *shown) Faults() []sampler.Faults                { return []sampler.Faults{{}, {Resets: s.resets}} }
+func (s *shown) TellGPU(_ int, g sampler.GPUState)       { s.state = g }
+func (s *shown) TellGPUUse(domain int, g sampler.GPUUse) { s.uses = append(s.uses, g) }
+
+// sum is what is told in all.
+func (s *shown) sum() (all sampler.GPUUse) {
+	for _, u := range s.uses {
+		all.Program, all.Other, all.Idle = all.Program+u.Program, all.Other+u.Other, all.Idle+u.Idle
+		all.Unattributed += u.Unattributed
+		all.Lo, all.Hi, all.Off = all.Lo+u.Lo, all.Hi+u.Hi, all.Off+u.Off
+		if u.Reason != 0 {
+			all.Reason = u.Reason
+		}
+	}
+	return all
+}
+
+type processor struct{ nemb.Sensor }
+
+func (processor) Domains() []nemb.Domain { return (&shown{}).Domains()[:1] }
+
+type driver struct{ nemb.Sensor }
+
+func (driver) Domains() []nemb.Domain    { return (&shown{}).Domains()[1:] }
+func (driver) Occupants() nemb.Occupancy { return nemb.Occupancy{} }
+
+// Processes 1 and 2 are the program's, 3 and 4 are not, 5 was over too soon.
+func owner(pid int) gpus.Owner {
+	switch pid {
+	case 1, 2:
+		return gpus.Program
+	case 5:
+		return gpus.Gone
+	}
+	return gpus.Other
+}
+
+// told is what is told of three seconds of 50, 50 and 150 W, in the last of which these used the GPU.
+func told(t *testing.T, change func(o *nemb.Occupancy), uses ...nemb.Use) *shown {
+	t.Helper()
+	ring := &shown{}
+	x := New(ring, []nemb.Sensor{processor{}, driver{}}, owner)
+	joules := []float64{0, 50, 100, 250}
+	for i := range joules {
+		at := checkpoint.Instant(i+1) * second
+		o := nemb.Occupancy{At: at, From: max(second, at-second), To: at, KnowsUses: true, KnowsContexts: true}
+		if i == 3 {
+			o.Uses = uses
+			for _, u := range uses {
+				o.Contexts = append(o.Contexts, nemb.Context{PID: u.PID, Memory: 1 << 20})
+			}
+		}
+		if change != nil {
+			change(&o)
+		}
+		x.Answer(1, o)
+		x.Take([]nemb.Sample{{Time: at, Energy: []nemb.Energy{0, nemb.Energy(joules[i] * 1e6)}}})
+	}
+	return ring
+}
+
+func use(pid int, part float64) nemb.Use { return nemb.Use{PID: pid, Part: part, Lo: part, Hi: part} }
+
+func TestUses(t *testing.T) {
+	for _, tt := range []struct {
+		name                               string
+		uses                               []nemb.Use
+		change                             func(o *nemb.Occupancy)
+		program, other, idle, unattributed float64
+		reason                             gpus.Reason
+		state                              sampler.GPUState
+	}{
+		{"the program's two processes and another", []nemb.Use{use(1, 0.3), use(2, 0.3), use(3, 0.2)}, nil, 75, 25, 150, 0,
+			gpus.Resolved, sampler.GPUState{Asked: true, Held: true, Awaited: true}},
+		{"others alone", []nemb.Use{use(3, 0.3), use(4, 0.3)}, nil, 0, 100, 150, 0, gpus.Resolved,
+			sampler.GPUState{Asked: true, Awaited: true}},
+		{"one that was over too soon", []nemb.Use{use(1, 0.5), use(5, 0.5)}, nil, 50, 0, 150, 50, gpus.Vanished,
+			sampler.GPUState{Asked: true, Held: true, Awaited: true}},
+		{"one of another namespace", []nemb.Use{use(0, 0.5)}, nil, 0, 0, 150, 100, gpus.Namespace,
+			sampler.GPUState{Asked: true, Held: true, Awaited: true}},
+		{"the driver refuses", nil, func(o *nemb.Occupancy) {
+			o.KnowsUses, o.Refused, o.Err = false, nemb.RefusedPartitioned, errors.New("MIG")
+		}, 0, 0, 0, 250, gpus.Reason(nemb.RefusedPartitioned), sampler.GPUState{Asked: true,
+			Reason: numberOf(gpus.Reason(nemb.RefusedPartitioned))}},
+		{"contexts are not told", nil, func(o *nemb.Occupancy) { o.KnowsContexts = false }, 0, 0, 250, 0, gpus.Resolved,
+			sampler.GPUState{Asked: true, Held: true, Awaited: true}},
+	} {
+		ring := told(t, tt.change, tt.uses...)
+		sum := ring.sum()
+		got := [4]float64{sum.Program.Joules(), sum.Other.Joules(), sum.Idle.Joules(), sum.Unattributed.Joules()}
+		if want := [4]float64{tt.program, tt.other, tt.idle, tt.unattributed}; got != want {
+			t.Errorf("%s: program, others, idle, unattributed: %v J, want %v", tt.name, got, want)
+		}
+		if sum.Reason != numberOf(tt.reason) || ring.state != tt.state {
+			t.Errorf("%s: reason %d, want %d; %+v, want %+v", tt.name, sum.Reason, numberOf(tt.reason), ring.state, tt.state)
+		}
+		if lo, hi := sum.Lo*1e-6, sum.Hi*1e-6; lo > tt.program || hi < tt.program || !tt.state.Held && hi > 0 ||
+			tt.state.Held && hi < tt.program+tt.unattributed {
+			t.Errorf("%s: %v J in [%v, %v]", tt.name, tt.program, lo, hi)
+		}
+	}
+}
+
+// What a counter lost when it was reset is in no use.
+func TestReset(t *testing.T) {
+	ring := &shown{}
+	x := New(ring, []nemb.Sensor{processor{}, driver{}}, owner)
+	x.Take([]nemb.Sample{{Time: second, Energy: []nemb.Energy{0, 0}}})
+	x.Answer(1, nemb.Occupancy{At: 2 * second, From: second, To: 2 * second, KnowsUses: true, KnowsContexts: true})
+	x.Take([]nemb.Sample{{Time: 2 * second, Energy: []nemb.Energy{0, 50e6}}})
+	ring.resets++
+	x.Take([]nemb.Sample{{Time: 3 * second, Energy: []nemb.Energy{0, 50e6}}})
+	x.Take([]nemb.Sample{{Time: 4 * second, Energy: []nemb.Energy{0, 100e6}}})
+	x.Answer(1, nemb.Occupancy{At: 4 * second, From: 2 * second, To: 4 * second, KnowsUses: true, KnowsContexts: true})
+	if sum := ring.sum(); sum.Idle != 100e6 || sum.Unattributed != 0 {
+		t.Errorf("%+v", ring.uses)
+	}
+	for _, u := range ring.uses {
+		if u.From < 3*second && u.To > 2*second {
+			t.Errorf("%+v is of the reset", u)
+		}
+	}
+}
+
+func TestWithoutGPUs(t *testing.T) {
+	x := New(&shown{}, []nemb.Sensor{processor{}}, owner)
+	if x != nil {
+		t.Fatal("a machine without GPUs has a Teller")
+	}
+	x.Begin()
+	x.Take([]nemb.Sample{{}})
+	x.Answer(0, nemb.Occupancy{})
+	x.Finish(0)
+}
+
+func TestReasonsHaveWords(t *testing.T) {
+	for i, r := range Reasons() {
+		if r.Why == "" || numberOf(gpus.Reason(r.Name)) != i+1 {
+			t.Errorf("%d: %+v", i, r)
+		}
+	}
+}

@@ -1,0 +1,241 @@
+"""What a program used of GPUs, as cg tells it behind the samples of a ring (nemb/RING.md of cg).
+
+cg divides the energy of each GPU by what its driver tells of processes, in pieces of time, and tells it about a second
+late. A task has of a GPU what the program used while nobody else had a part.
+
+Units: CLOCK_MONOTONIC in nanoseconds, energies in microjoules unless a name ends in _j.
+"""
+import time
+from bisect import bisect_left, bisect_right
+from math import ceil, floor, sqrt
+from time import monotonic_ns
+
+from ._spec import (ALONE_ZERO_PART, GPU_ASKED, GPU_AWAITED, GPU_BY_PROCESS, GPU_HEADER_BYTES, GPU_HELD, GPU_LATE,
+                    GPU_LATE_WHY, GPU_NOT_ASKED, GPU_NOT_ASKED_WHY, GPU_PATIENCE_NS, GPU_REASON_SHIFT, GPU_TASKS,
+                    GPU_TASKS_WHY, GPU_UNATTRIBUTED, GPU_WORDS)
+
+# Whose the energy of a time is: all of it, the program's, others', idle, nobody's; the bounds of the program's, and the
+# squares of what it may be off by besides; ns of which it is told.
+TOTAL, PROGRAM, OTHER, IDLE, NOBODYS, LO, HI, SQUARES, NS = range(9)
+NOTHING = [0.0] * 9
+
+
+def _plus(a, b, by=1):
+    return [x + y * by for x, y in zip(a, b)]
+
+
+class Gpu:
+    """What cg tells of one GPU."""
+
+    def __init__(self, reasons=()):
+        self.state, self.reasons = 0, reasons
+        self.starts, self.ends, self.sums, self.before, self.numbers = [], [], [], [], []
+
+    def add(self, start, end, sums, number):
+        """Takes in a piece of time; number is that of the reason why something is nobody's, 0 for none."""
+        before = _plus(self.before[-1], self.sums[-1]) if self.sums else NOTHING
+        self.starts.append(start)
+        self.ends.append(end)
+        self.sums.append(sums + [float(end - start)])
+        self.before.append(before)
+        self.numbers.append(number)
+
+    def why(self, number):
+        """(name, text) of a reason."""
+        if 0 < number <= len(self.reasons):
+            return self.reasons[number - 1]["name"], self.reasons[number - 1]["why"]
+        return "", ""
+
+    def _piece(self, k, start, end, curve):
+        """The part of a piece that lies in a time. Idle power is the same all the time; the rest is divided as that of
+        the whole piece."""
+        a, b = max(start, self.starts[k]), min(end, self.ends[k])
+        p = self.sums[k]
+        part = (b - a) / p[NS]
+        if part >= 1:
+            return p
+        e = min(max(0.0, curve(b) - curve(a)), p[TOTAL])
+        active = p[TOTAL] - p[IDLE]
+        used = e - min(e, p[IDLE] * part)
+        share = min(1.0, used / active) if active > 0 else part
+        program, other, nobodys = (p[i] * share for i in (PROGRAM, OTHER, NOBODYS))
+        lo = min(program, max(0.0, p[LO] - (active - used)))
+        hi = max(program, min(p[HI], used + max(0.0, p[HI] - active) * part))
+        return [e, program, other, max(0.0, e - program - other - nobodys), nobodys, lo, hi, p[SQUARES], p[NS] * part]
+
+    def between(self, start, end, curve):
+        """Whose the energy was, as far as it is told, and the number of a reason."""
+        i, j = bisect_right(self.ends, start), bisect_left(self.starts, end) - 1
+        if i > j:
+            return NOTHING, 0
+        number = 0
+        for n in self.numbers[i:j + 1]:
+            number = n or number
+        sums = self._piece(i, start, end, curve)
+        if i < j:
+            sums = _plus(_plus(sums, self._piece(j, start, end, curve)), self.before[j])
+            sums = _plus(_plus(sums, self.before[i], -1), self.sums[i], -1)
+        return sums, number
+
+    def awaited(self, end):
+        """Whether cg has not told yet who used it up to then, and will."""
+        return self.state & GPU_HELD and self.state & GPU_AWAITED and (not self.ends or self.ends[-1] < end)
+
+    def prune(self, edges):
+        """Leaves out the pieces in which no edge lies, but the newest."""
+        keep = {len(self.ends) - 1}
+        for edge in edges:
+            i = bisect_left(self.ends, edge)
+            keep.update((i - 1, i, i + 1))
+        chosen = sorted(n for n in keep if 0 <= n < len(self.ends))
+        for name in "starts", "ends", "sums", "before", "numbers":
+            column = getattr(self, name)
+            setattr(self, name, [column[n] for n in chosen])
+
+
+def gpus_of(about, domains, size):
+    """The GPUs of a ring by domain; ValueError where what it says lies outside of it."""
+    if about is None:
+        return {}
+    at, slots, places = about["at"], about["slots"], about["domains"]
+    end = at + GPU_HEADER_BYTES + 8 * len(places) + slots * 8 * GPU_WORDS
+    if not places or at < 0 or at % 8 or slots <= 0 or end > size or not all(0 <= d < domains for d in places):
+        raise ValueError("a damaged sample ring")
+    return {d: Gpu(about.get("reasons") or ()) for d in places}
+
+
+class Reader:
+    """Brings what a ring says of GPUs."""
+
+    def __init__(self, words, about, domains, size):
+        self.of, self.words, self.about, self.next = gpus_of(about, domains, size), words, about, 0
+
+    def read(self):
+        if not self.of:
+            return
+        words, slots, places = self.words, self.about["slots"], self.about["domains"]
+        at = self.about["at"] // 8
+        first = at + GPU_HEADER_BYTES // 8
+        for i, d in enumerate(places):
+            self.of[d].state = words[first + i]
+        head = words[at]
+        for k in range(max(self.next, head - slots), head):
+            slot = first + len(places) + k % slots * GPU_WORDS
+            row = words[slot:slot + GPU_WORDS].tolist()
+            if row[0] != 2 * k + 2 or words[slot] != row[0] or row[1] >= len(places) or row[3] <= row[2]:
+                continue  # it was written over: nobody tells of that time
+            sums = [float(v) for v in row[4:11]] + [float(row[11]) ** 2]
+            self.of[places[row[1]]].add(row[2], row[3], sums, row[12])
+        self.next = head
+
+
+class Use:
+    """Whose the energy of a GPU was in a task: whole microjoules that add up to total. known tells whether the
+    program's is, and held whether the program may have used the GPU."""
+    __slots__ = ("domain", "method", "reason", "why", "total", "program", "other", "idle", "rest", "lo", "hi", "known",
+                 "held")
+
+    def entry(self):
+        """What the file says of it."""
+        j = lambda v: round(v * 1e-6, 6)
+        return {
+            "domain": self.domain, "gpu_method": self.method, "reason": self.reason, "used_by_program": self.held,
+            "energy_j": j(self.total), "program_energy_j": j(self.program) if self.known else None,
+            "program_energy_lo_j": j(self.lo) if self.known else None,
+            "program_energy_hi_j": j(self.hi) if self.known else None,
+            "other_processes_j": j(self.other), "idle_j": j(self.idle), "unattributed_j": j(self.rest),
+        }
+
+
+def use_of(samples, d, parts, joules, slack):
+    """Whose the energy of domain d was in the parts of a task's time: (start, end, weight, shared), where weight is the
+    part of that time in which the task ran, and others had a part if it is shared. joules is that of all parts, give or
+    take slack."""
+    use = Use()
+    use.domain, use.method, use.held, use.known = samples.domains[d].id, GPU_UNATTRIBUTED, True, False
+    use.reason, use.why = GPU_NOT_ASKED, GPU_NOT_ASKED_WHY
+    use.program = use.other = use.idle = use.lo = 0
+    own, shared, untold, why, whole = NOTHING, NOTHING, False, 0, 0.0
+    gpu = samples.gpus.get(d)
+    for start, end, weight, beside in parts:
+        curve = lambda t: samples.curve(d, t)
+        sums, number = gpu.between(start, end, curve) if gpu else (NOTHING, 0)
+        why = number or why
+        if end - start - sums[NS] > 0.5:  # it is not told to the end
+            more = max(0.0, curve(end) - curve(start) - sums[TOTAL])
+            untold = untold or more > 0
+            sums = list(sums)
+            for i in TOTAL, NOBODYS, HI:
+                sums[i] += more
+        whole += sums[TOTAL]
+        if beside:
+            shared = _plus(shared, sums, weight)
+        else:
+            own = _plus(own, sums, weight)
+    by = joules * 1e6 / whole if whole > 0 else 0.0
+    had = (own[TOTAL] + shared[TOTAL]) / whole if whole > 0 else 1.0
+    use.total = use.rest = int(joules * had * 1e6 + 0.5)
+    most = joules * had * 1e6 + slack * 1e6
+    use.hi = ceil(most - 1e-6)
+    if not gpu or not gpu.state & GPU_ASKED:
+        return use
+    use.held = bool(gpu.state & GPU_HELD)
+    use.program, use.other, use.idle = (int(own[i] * by + 1e-6) for i in (PROGRAM, OTHER, IDLE))
+    use.rest = max(0, use.total - use.program - use.other - use.idle)
+    if use.held:
+        off = sqrt(max(0.0, own[SQUARES] + shared[SQUARES])) * by + slack * 1e6
+        use.lo = min(use.program, floor(max(0.0, own[LO] * by - off) + 1e-6))
+        use.hi = max(use.program, ceil(min(most, (own[HI] + shared[HI]) * by + off) - 1e-6))
+    else:
+        use.hi = 0
+    use.method, use.reason, use.why, use.known = GPU_BY_PROCESS, "", "", True
+    if not gpu.state & GPU_AWAITED:
+        use.method = GPU_UNATTRIBUTED
+    alone = shared[TOTAL] <= 0 or own[TOTAL] > ALONE_ZERO_PART * shared[TOTAL]
+    if use.method == GPU_UNATTRIBUTED or not alone:
+        use.known = not use.held
+    if not use.known:
+        use.rest, use.program, use.lo = use.rest + use.program, 0, 0
+    if use.rest > use.total // 100:
+        _because(use, gpu, why, shared[TOTAL] > 0 and use.held, untold)
+    return use
+
+
+def _because(use, gpu, number, shared, untold):
+    """Says why there is energy that is nobody's."""
+    name, why = gpu.why(gpu.state >> GPU_REASON_SHIFT)
+    if not name:
+        name, why = gpu.why(number)
+    if shared:
+        name, why = GPU_TASKS, GPU_TASKS_WHY
+    elif not name and untold:
+        name, why = GPU_LATE, GPU_LATE_WHY
+    use.reason, use.why = name, why
+
+
+def awaits(samples, end):
+    """Whether cg has not told yet who used a GPU up to the end of a task, and may still."""
+    return samples.awaits_gpu(end) and monotonic_ns() < end + GPU_PATIENCE_NS
+
+
+def wait_for(session, end):
+    """Lets cg tell who used GPUs up to the end of a task."""
+    samples, source = session._samples, session._source
+    while awaits(samples, end) and not source.ended():
+        if session._until is not None and monotonic_ns() >= session._until:
+            break
+        time.sleep(0.01)
+        source.read(samples)
+
+
+def say_of(session, task):
+    """Says once of each GPU and reason why energy of it is in no task."""
+    for use in task._gpus:
+        if not use.reason or not use.held or (use.domain, use.reason) in session._said_unknown:
+            continue
+        session._said_unknown.add((use.domain, use.reason))
+        text = "%s: nothing tells whose all of its energy in task %r is, and the task is without that: %s" % (
+            use.domain, task.name, use.why)
+        if use.reason == GPU_TASKS:
+            text = "%s: what %s used meanwhile is in none of them" % (use.why, use.domain)
+        session._note("gpu-unattributed", text)
