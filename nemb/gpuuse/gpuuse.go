@@ -151,7 +151,7 @@ func (t *Teller) Answer(domain int, o nemb.Occupancy) {
 
 func (t *Teller) take(g *gpu, o nemb.Occupancy) {
 	g.held = g.held || !o.KnowsContexts
-	o.Contexts, o.Uses = t.contexts(g, o.Contexts), t.uses(g, o.Uses)
+	o.Contexts, o.Uses, o.Instances = t.contexts(g, o.Contexts), t.uses(g, o.Used()), nil
 	g.stream.Answer(o)
 	refused, _ := g.stream.Refused()
 	state := sampler.GPUState{Asked: true, Held: g.held, Awaited: refused == gpus.Resolved, Reason: numberOf(refused)}
@@ -302,6 +302,9 @@ func (g *gpu) use(p *gpus.Piece) sampler.GPUUse {
 	if u.Program == 0 {
 		u.Hi += hidden * float64(p.Total-u.Idle)
 	}
-	u.Hi = min(float64(p.Total), u.Hi+float64(u.Unattributed))
+	if u.Unattributed > 0 { // the idle power may be less, too
+		u.Hi += float64(u.Unattributed + u.Idle)
+	}
+	u.Hi = min(float64(p.Total), u.Hi)
 	return u
 }

@@ -103,6 +103,12 @@ func TestUses(t *testing.T) {
 			sampler.GPUState{Asked: true, Held: true, Awaited: true}},
 		{"one of another namespace", []nemb.Use{use(0, 0.5)}, nil, 0, 0, 150, 100, gpus.Namespace,
 			sampler.GPUState{Asked: true, Held: true, Awaited: true}},
+		{"the only process of an instance, and one of another instance", nil, func(o *nemb.Occupancy) {
+			if o.At == 4*second {
+				o.Instances = []nemb.Instance{{Part: 0.6, Lo: 0.6, Hi: 0.6, Members: []nemb.Member{{PID: 1, Weight: 1}}},
+					{Part: 0.2, Lo: 0.2, Hi: 0.2, Members: []nemb.Member{{PID: 3, Weight: 1}}}}
+			}
+		}, 75, 25, 150, 0, gpus.Resolved, sampler.GPUState{Asked: true, Held: true, Awaited: true}},
 		{"the driver refuses", nil, func(o *nemb.Occupancy) {
 			o.KnowsUses, o.Refused, o.Err = false, nemb.RefusedPartitioned, errors.New("MIG")
 		}, 0, 0, 0, 250, gpus.Reason(nemb.RefusedPartitioned), sampler.GPUState{Asked: true,
