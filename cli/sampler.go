@@ -96,6 +96,9 @@ func runSampler(c *cli.Context) error {
 		return fail(statusFailure, "--pid: process %d: %w", pid, err)
 	}
 	defer unix.Close(gone)
+	if err := unix.Kill(program, 0); errors.Is(err, unix.ESRCH) {
+		return fail(statusFailure, "--program: process %d: %w", program, err)
+	}
 	slots := c.Int("buffer")
 	if slots < 16 || slots > sampler.MaxSlots {
 		return fail(statusUsage, "--buffer: %d samples: use 16 to %d", slots, sampler.MaxSlots)

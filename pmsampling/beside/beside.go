@@ -70,7 +70,7 @@ type Claim func(cupti.Device) error
 var ErrElsewhere = errors.New("a GPU's counters serve one process")
 
 // Begin begins to sample all GPUs that can be. The error says why none can. With a claim, which may be nil, a Recorder
-// of no GPU comes where others have all of them.
+// of no GPU comes where others have one and none of the rest can be sampled.
 func Begin(l *cupti.Library, config pmsampling.Config, claim Claim) (*Recorder, error) {
 	if config.Interval == 0 && config.Trigger == pmsampling.GPUTimeInterval {
 		config.Interval = DefaultInterval
@@ -99,10 +99,10 @@ func Begin(l *cupti.Library, config pmsampling.Config, claim Claim) (*Recorder, 
 		r.Config = s.Config
 		r.gpus = append(r.gpus, &GPU{Device: d, Chip: s.Chip(), session: s})
 	}
-	if others > 0 && others == len(devices) {
+	switch {
+	case len(r.gpus) == 0 && others > 0:
 		return r, nil
-	}
-	if len(r.gpus) == 0 {
+	case len(r.gpus) == 0:
 		return nil, errors.Join(r.Refused...)
 	}
 	r.running.Go(r.run)

@@ -121,7 +121,8 @@ func TestClaims(t *testing.T) {
 		{"all are free", "", elsewhere(), 2, 0, false},
 		{"one is not", "", elsewhere(1), 1, 1, false},
 		{"none is", "", elsewhere(0, 1), 0, 2, false},
-		{"another program has the other", busy, elsewhere(1), 0, 0, true},
+		{"another program has the other", busy, elsewhere(1), 0, 2, false},
+		{"another program has them", busy, elsewhere(), 0, 0, true},
 		{"the claim fails", "", func(cupti.Device) error { return fs.ErrPermission }, 0, 0, true},
 	} {
 		r, err := claimed(t, test.conf, test.claim)
