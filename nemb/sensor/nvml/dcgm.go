@@ -2,6 +2,7 @@ package nvml
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -29,8 +30,12 @@ type byDCGM struct {
 	last   map[int]uint64 // of each instance
 }
 
-// newDCGM connects to DCGM: below a root that is not the live machine to that in its folder lib.
-func newDCGM(folder, uuid string, g *gpu) (activity, error) {
+// errUnknown says that DCGM does not know the instances: its engine does not see the GPU as NVML does, or not yet.
+var errUnknown = errors.New("dcgm: the engine knows no instance of the GPU, and the driver lists some")
+
+// newDCGM connects to DCGM: below a root that is not the live machine to that in its folder lib. known are the
+// instances that NVML lists.
+func newDCGM(folder, uuid string, g *gpu, known []int) (activity, error) {
 	address := os.Getenv(dcgmVariable)
 	if address == "off" {
 		return nil, fmt.Errorf("dcgm: %s is off", dcgmVariable)
@@ -42,6 +47,8 @@ func newDCGM(folder, uuid string, g *gpu) (activity, error) {
 	d := &byDCGM{engine: engine, gpu: g, uuid: uuid}
 	if d.all, err = engine.Instances(uuid); err == nil && len(d.all) > 0 {
 		err = d.look()
+	} else if err == nil && len(known) > 0 {
+		err = errUnknown
 	}
 	if err != nil {
 		d.close()
@@ -66,8 +73,11 @@ func (d *byDCGM) close() {
 	d.engine.Close()
 }
 
-func (d *byDCGM) since(_ []int, micros uint64) (told []active, from, to uint64, err error) {
+func (d *byDCGM) since(known []int, micros uint64) (told []active, from, to uint64, err error) {
 	now, err := d.engine.Instances(d.uuid)
+	if err == nil && len(now) == 0 && len(known) > 0 {
+		err = errUnknown
+	}
 	if err != nil {
 		return nil, 0, 0, err
 	}

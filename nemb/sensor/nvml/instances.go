@@ -250,7 +250,14 @@ func (p *partitioned) byActivity(o *nemb.Occupancy, micros uint64) bool {
 	if mig.activity == nil {
 		return false
 	}
-	told, from, to, err := mig.activity.since(slices.Sorted(maps.Keys(p.all)), micros)
+	told, from, to, err := mig.activity.since(p.known(), micros)
+	if errors.Is(err, errUnknown) {
+		mig.activity.close()
+		if mig.activity, mig.without = p.findActivity(); mig.activity == nil {
+			return false
+		}
+		told, from, to, err = mig.activity.since(p.known(), micros)
+	}
 	if err != nil {
 		mig.activity.close()
 		mig.activity, mig.without = nil, err
@@ -259,20 +266,38 @@ func (p *partitioned) byActivity(o *nemb.Occupancy, micros uint64) bool {
 	o.Method, o.KnowsUses = mig.activity.method(), true
 	o.From, o.To = instant(o, micros, from), instant(o, micros, to)
 	p.meet(o, told)
+	if to > from {
+		told = p.complete(told)
+	}
 	seen := 0.0
+	o.Quiet = true
 	for _, a := range told {
 		used, size := p.used(a)
 		seen += size
-		if used.Part > 0 || len(used.Members) > 0 {
+		unknown := math.IsNaN(a.engine) && (len(used.Members) > 0 || !p.everything)
+		if used.Part > 0 || len(used.Members) > 0 || unknown {
 			o.Instances = append(o.Instances, used)
 		}
+		o.Quiet = o.Quiet && used.Part == 0 && !unknown
 	}
-	o.Quiet = !slices.ContainsFunc(o.Instances, func(in nemb.Instance) bool { return in.Part > 0 })
 	all := p.everything || o.Method == nemb.DCGMInstances
 	if rest := p.part(float64(p.whole) - seen); !all && rest > 0 && !o.Quiet {
 		o.Instances = append(o.Instances, nemb.Instance{Hi: rest})
 	}
 	return true
+}
+
+// known are the numbers of the instances that NVML lists.
+func (p *partitioned) known() []int { return slices.Sorted(maps.Keys(p.all)) }
+
+// complete adds the instances that have processes, and of which nothing was told.
+func (p *partitioned) complete(told []active) []active {
+	for _, id := range p.known() {
+		if len(p.all[id].runs) > 0 && !slices.ContainsFunc(told, func(a active) bool { return a.id == id }) {
+			told = append(told, active{id: id, engine: math.NaN(), sms: math.NaN()})
+		}
+	}
+	return told
 }
 
 // meet looks again for the processes of instances that were active without any: some may have begun since they were
@@ -314,6 +339,9 @@ func (p *partitioned) used(a active) (used nemb.Instance, slices float64) {
 	used.Hi = size * clamp(a.engine+useRounding)
 	if math.IsNaN(a.engine) {
 		used.Part, used.Hi = 0, size
+		if a.slices == 0 { // a container hides it
+			used.Hi = max(size, p.part(float64(p.unseen)))
+		}
 	} else if !math.IsNaN(a.sms) {
 		used.Lo = size * clamp(min(a.engine, a.sms)-useRounding)
 		used.Hi = max(used.Hi, size*clamp(a.sms+useRounding))
@@ -329,7 +357,7 @@ func clamp(part float64) float64 { return max(0, min(1, part)) }
 // findActivity finds what tells how active the instances of the GPU are: DCGM, which knows those that this process may
 // not see, too, or GPM.
 func (p *partitioned) findActivity() (activity, error) {
-	told, err := newDCGM(p.lib.beside, p.UUID(), p.gpu)
+	told, err := newDCGM(p.lib.beside, p.UUID(), p.gpu, p.known())
 	if err == nil {
 		return told, nil
 	}

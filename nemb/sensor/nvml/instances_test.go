@@ -124,25 +124,33 @@ func dcgmBeside(t *testing.T, path, conf string) string {
 	return path
 }
 
+// sampled asks until there are samples of DCGM that are not of its begin.
+func sampled(t *testing.T, g *gpuEnergy) (o nemb.Occupancy) {
+	t.Helper()
+	until := g.Occupants().At + 1e9
+	for deadline := time.Now().Add(time.Minute); o.To <= o.From || o.To < until; time.Sleep(20 * time.Millisecond) {
+		if o = g.Occupants(); time.Now().After(deadline) {
+			t.Fatalf("no samples: %+v", o)
+		}
+	}
+	return o
+}
+
 // DCGM comes first: it tells how active instances are on GPUs before Hopper, and of instances that this process may not
 // see. Where it fails, GPM or slices are left.
 func TestInstancesByDCGM(t *testing.T) {
+	t.Setenv(dcgmVariable, "")
 	const conf = "idle 0 50\nmigmode 0\ninstance 0 1 3\ninstance 0 5 2 hidden\nprocess 0 41 50 100 0 1e9\nin 41 1\n" +
 		"process 0 42 100 100 0 1e9\nin 42 5 40\ncapability 0 8 0\n"
 	for _, test := range []struct{ name, conf, dcgm, want string }{
 		{"all", conf, "engine\n", "1.50 [1.47 1.53] 41:3.0, 2.00 [0.78 2.00] 42:1.0"},
 		{"without SMs", conf, "engine\nnosm\n", "1.50 [0.00 1.53] 41:3.0, 2.00 [0.00 2.00] 42:1.0"},
 		{"others' processes are hidden", conf + "fail 0 contexts 4\n", "engine\n", "1.50 [1.47 1.53] 41:3.0, 2.00 [0.78 2.00]"},
+		{"DCGM does not know one that is used", conf, "engine\nunlisted 1\n", "2.00 [0.78 2.00] 42:1.0, 0.00 [0.00 3.00] 41:3.0"},
 	} {
 		g, path := occupiedGPU(t, test.conf)
 		dcgmBeside(t, path, test.dcgm)
-		until := g.Occupants().At + 1e9 // what DCGM samples from now on is not of its begin
-		var o nemb.Occupancy
-		for deadline := time.Now().Add(time.Minute); o.To <= o.From || o.To < until; time.Sleep(20 * time.Millisecond) {
-			if o = g.Occupants(); time.Now().After(deadline) {
-				t.Fatalf("%s: no samples: %+v", test.name, o)
-			}
-		}
+		o := sampled(t, g)
 		if got := describeInstances(o.Instances); got != test.want || o.Method != nemb.DCGMInstances || o.Err != nil {
 			t.Errorf("%s: %s: %s, want %s; %v", test.name, o.Method, got, test.want, o.Err)
 		}
@@ -157,6 +165,33 @@ func TestInstancesByDCGM(t *testing.T) {
 	}
 	if o := g.Occupants(); o.Method != nemb.SliceInstances || o.Err == nil || !strings.Contains(o.Err.Error(), "no engine answers") {
 		t.Errorf("%+v", o)
+	}
+}
+
+// DCGM that knows no instance where NVML lists some tells nothing: the GPU is not idle. GPM or slices are left.
+func TestUnknownToDCGM(t *testing.T) {
+	t.Setenv(dcgmVariable, "")
+	const conf = "idle 0 50\nmigmode 0\ninstance 0 1 3\nprocess 0 41 50 100 0 1e9\nin 41 1\n"
+	for _, test := range []struct{ conf, method, want string }{
+		{conf, nemb.GPMInstances, "1.50 [1.47 1.53] 41:3.0"},
+		{conf + "capability 0 8 0\n", nemb.SliceInstances, "3.00 [3.00 3.00] 41:3.0"},
+	} {
+		for _, later := range []bool{false, true} {
+			g, path := occupiedGPU(t, test.conf)
+			library := dcgmBeside(t, path, "engine\n")
+			if later {
+				if o := g.Occupants(); o.Method != nemb.DCGMInstances {
+					t.Errorf("%+v", o)
+				}
+			}
+			if err := simulate.NVMLConf(library, "engine\nunlisted 1\n"); err != nil {
+				t.Fatal(err)
+			}
+			o := askedTwice(t, g)
+			if got := describeInstances(o.Instances); got != test.want || o.Method != test.method || o.Quiet {
+				t.Errorf("%s, later: %v: %s: %s, want %s; %+v", test.method, later, o.Method, got, test.want, o)
+			}
+		}
 	}
 }
 

@@ -4,6 +4,7 @@
 //	engine              a host engine answers
 //	embedded            an engine can be started in the process
 //	nosm                the activity of SMs cannot be measured
+//	unlisted N          the engine does not know the GPU instances with that number
 //	fail FUNCTION N     that function answers N: hierarchy, watch or since
 //
 // The samples of a watch end at whole multiples of its period. abi.h comes before this text
@@ -88,6 +89,8 @@ int dcgmGetGpuInstanceHierarchy(uintptr_t handle, struct cg_dcgm_hierarchy *to) 
 	to->n = 2 * n;
 	for (int i = 0; i < n; i++) {
 		struct cg_dcgm_entity *e = &to->entities[2 * i];
+		char unlisted[32];
+		snprintf(unlisted, sizeof unlisted, "unlisted %d", ids[i]);
 		e->entity = (struct cg_dcgm_pair){CG_DCGM_GPU_INSTANCE, i};
 		e->gpu = devices[i];
 		e->instance = ids[i];
@@ -99,6 +102,8 @@ int dcgmGetGpuInstanceHierarchy(uintptr_t handle, struct cg_dcgm_hierarchy *to) 
 			strcat(e->uuid, k == 4 || k == 6 || k == 8 || k == 10 ? "-" : "");
 			strcat(e->uuid, byte);
 		}
+		if (has(unlisted, 0))
+			*e->uuid = 0; // of no GPU
 		to->entities[2 * i + 1] = *e; // its compute instance
 		to->entities[2 * i + 1].entity.group = CG_DCGM_GPU_INSTANCE + 1;
 		to->entities[2 * i + 1].parent = e->entity;
