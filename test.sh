@@ -13,7 +13,8 @@
 # without), so that the test fails, and the others go on (.ci/overdue). A package that
 # hangs by itself fails after 30 minutes (-short; an hour without), and its goroutines are shown. Then what
 # has not passed of each package that failed is run once more (.ci/again).
-# .ci/run has vetted them, and without a debugger's tables the linker takes half the time.
+# .ci/run has vetted them, and without a debugger's tables the linker takes half the time. Sources have no paths
+# (-trimpath), so that what was compiled in another folder is found; each test runs (-count=1).
 set -euo pipefail
 cd "$(dirname "$0")"
 if [ "${CI:-}" != true ]; then
@@ -28,13 +29,13 @@ done
 trap "kill $! 2>/dev/null || true" EXIT
 status=0
 go tool gotestsum --format pkgname --rerun-fails=1 --rerun-fails-max-failures=12 --jsonfile .cache/tests.json \
-  --packages "./e2e ./languages/python ./runtimes ./..." -- -timeout $timeout -p 3 -vet=off -ldflags=-w "$@" || status=$?
+  --packages "./e2e ./languages/python ./runtimes ./..." -- -timeout $timeout -p 3 -count=1 -trimpath -vet=off -ldflags=-w "$@" || status=$?
 if [ $status != 0 ] && .ci/again .cache/tests.json >.cache/again; then
   status=0
   while IFS=$'\t' read -r package skip; do
     printf '\n=== Once more what has not passed of %s\n' "$package"
     go tool gotestsum --format pkgname --jsonfile .cache/tests-again.json --packages "$package" \
-      -- -timeout 15m -vet=off -ldflags=-w -count=1 "$@" -skip "$skip" </dev/null || status=$?
+      -- -timeout 15m -trimpath -vet=off -ldflags=-w -count=1 "$@" -skip "$skip" </dev/null || status=$?
   done <.cache/again
 fi
 printf '\n=== Longest\n'

@@ -37,7 +37,7 @@ for machine in ${MACHINES:-$(ls "$folder/cpuinfo")}; do
   machines+=("$folder/cpuinfo/$machine")
   [ -f "${machines[-1]}" ] || { echo "machines: ${machines[-1]} is not there: see testdata/cpuinfo for the names" >&2; exit 1; }
 done
-each() { CG_TEST_MACHINES="${machines[*]}" go test -p 3 -vet=off -ldflags=-w -timeout 30m -count=1 -exec "$folder/machines.sh" "$@"; }
+each() { CG_TEST_MACHINES="${machines[*]}" go test -p 3 -trimpath -vet=off -ldflags=-w -timeout 30m -count=1 -exec "$folder/machines.sh" "$@"; }
 case "$*" in
 '' | -short)
   packages='./nemb ./nemb/cores ./nemb/processor ./nemb/sensor/estimate ./nemb/sensor/hwmon ./nemb/sensor/perf'
