@@ -18,10 +18,17 @@ import (
 // energy, no power and no use by processes of them, but tells which processes compute on which.
 type partition struct {
 	activity activity
-	sought   bool                   // activity was looked for
-	without  error                  // why nothing tells how active instances are
-	asked    uint64                 // the question before, us since 1970
-	ran      map[int]map[uint32]int // what listInstances told of processes then: some may be over
+	sought   bool         // activity was looked for
+	without  error        // why nothing tells how active instances are
+	asked    uint64       // the question before, us since 1970
+	ran      map[int]*ran // the processes of each instance, until an answer is of all of their time
+}
+
+// ran is an instance as it was listed last, and its processes that compute or have computed on it. over is when one was
+// first seen no more, us since 1970; none while it is there.
+type ran struct {
+	instance
+	over map[uint32]uint64
 }
 
 // activity tells how active the GPU instances of a GPU are.
@@ -48,6 +55,8 @@ type instance struct {
 	device  nvml.Device    // one of its compute instances
 }
 
+func newInstance() *instance { return &instance{compute: map[int]int{}, runs: map[uint32]int{}} }
+
 func (in *instance) add(p nvml.ProcessInfo, compute int) {
 	if _, is := in.runs[p.Pid]; !is {
 		in.runs[p.Pid] = compute
@@ -62,7 +71,7 @@ func (s *gpuEnergy) listInstances(o *nemb.Occupancy, running []nvml.ProcessInfo)
 	all := map[int]*instance{}
 	of := func(id int) *instance {
 		if all[id] == nil {
-			all[id] = &instance{compute: map[int]int{}, runs: map[uint32]int{}}
+			all[id] = newInstance()
 		}
 		return all[id]
 	}
@@ -107,16 +116,59 @@ func (s *gpuEnergy) listInstances(o *nemb.Occupancy, running []nvml.ProcessInfo)
 	return all, nil
 }
 
-// recall adds the processes of the question before: the answer is of the time since.
-func (m *partition) recall(all map[int]*instance) {
-	now := map[int]map[uint32]int{}
-	for id, in := range all {
-		now[id] = maps.Clone(in.runs)
-		for pid, compute := range m.ran[id] {
-			in.add(nvml.ProcessInfo{Pid: pid}, compute)
+// recall adds the processes that are over, and ran in the time of which the next answer may be.
+func (m *partition) recall(all map[int]*instance, micros uint64) {
+	m.keep(all)
+	for id, r := range m.ran {
+		if all[id] == nil { // it was listed for its processes alone, or is destroyed
+			all[id] = newInstance()
+			all[id].slices, all[id].compute = r.slices, r.compute
+		}
+		for pid, compute := range r.runs {
+			if _, is := all[id].runs[pid]; !is && r.over[pid] == 0 {
+				r.over[pid] = micros
+			}
+			all[id].add(nvml.ProcessInfo{Pid: pid}, compute)
 		}
 	}
-	m.ran = now
+}
+
+// keep keeps the processes that are there.
+func (m *partition) keep(all map[int]*instance) {
+	if m.ran == nil {
+		m.ran = map[int]*ran{}
+	}
+	for id, in := range all {
+		if len(in.runs) == 0 && m.ran[id] == nil {
+			continue
+		}
+		if m.ran[id] == nil {
+			m.ran[id] = &ran{instance: *newInstance(), over: map[uint32]uint64{}}
+		}
+		r := m.ran[id]
+		if in.slices > 0 {
+			r.slices, r.compute = in.slices, in.compute
+		}
+		for pid, compute := range in.runs {
+			r.runs[pid] = compute
+			delete(r.over, pid)
+		}
+	}
+}
+
+// forget forgets the processes that were over at a moment, up to which the answers are.
+func (m *partition) forget(micros uint64) {
+	for id, r := range m.ran {
+		for pid, over := range r.over {
+			if over <= micros {
+				delete(r.over, pid)
+				delete(r.runs, pid)
+			}
+		}
+		if len(r.runs) == 0 {
+			delete(m.ran, id)
+		}
+	}
 }
 
 // members are the processes that compute on an instance. They share it by the slices of their compute instances, and
@@ -162,8 +214,8 @@ func (s *gpuEnergy) instances(o *nemb.Occupancy, running []nvml.ProcessInfo, mic
 		o.Refused, o.Err = nemb.RefusedPartitioned, err
 		return
 	}
-	s.who.mig.recall(all)
-	p := partitioned{gpuEnergy: s, all: all, everything: everything, unseen: s.slices()}
+	p := partitioned{gpuEnergy: s, all: all, known: numbers(all), everything: everything, unseen: s.slices()}
+	s.who.mig.recall(all, micros)
 	p.whole = p.unseen
 	for _, in := range all {
 		p.unseen -= in.slices
@@ -171,6 +223,9 @@ func (s *gpuEnergy) instances(o *nemb.Occupancy, running []nvml.ProcessInfo, mic
 	p.unseen = max(0, p.unseen)
 	if !p.byActivity(o, micros) {
 		p.bySlices(o, micros)
+	}
+	if o.To > o.From {
+		s.who.mig.forget(micros - uint64(o.At-o.To)/1000)
 	}
 	s.who.last = micros
 	s.who.mig.asked = micros
@@ -189,8 +244,9 @@ func (s *gpuEnergy) slices() int {
 type partitioned struct {
 	*gpuEnergy
 	all           map[int]*instance
-	whole, unseen int  // slices
-	everything    bool // there are no other processes
+	known         []int // those that NVML lists
+	whole, unseen int   // slices
+	everything    bool  // there are no other processes
 }
 
 // part is how much of the GPU so many slices are.
@@ -215,7 +271,7 @@ func (p *partitioned) bySlices(o *nemb.Occupancy, micros uint64) {
 		mig.asked = micros
 	}
 	o.From, o.To, o.KnowsUses = instant(o, micros, mig.asked), o.At, true
-	for _, id := range slices.Sorted(maps.Keys(p.all)) {
+	for _, id := range numbers(p.all) {
 		in := p.all[id]
 		if len(in.runs) == 0 {
 			continue
@@ -250,13 +306,13 @@ func (p *partitioned) byActivity(o *nemb.Occupancy, micros uint64) bool {
 	if mig.activity == nil {
 		return false
 	}
-	told, from, to, err := mig.activity.since(p.known(), micros)
+	told, from, to, err := mig.activity.since(p.known, micros)
 	if errors.Is(err, errUnknown) {
 		mig.activity.close()
 		if mig.activity, mig.without = p.findActivity(); mig.activity == nil {
 			return false
 		}
-		told, from, to, err = mig.activity.since(p.known(), micros)
+		told, from, to, err = mig.activity.since(p.known, micros)
 	}
 	if err != nil {
 		mig.activity.close()
@@ -287,12 +343,12 @@ func (p *partitioned) byActivity(o *nemb.Occupancy, micros uint64) bool {
 	return true
 }
 
-// known are the numbers of the instances that NVML lists.
-func (p *partitioned) known() []int { return slices.Sorted(maps.Keys(p.all)) }
+// numbers are those of instances, in their order.
+func numbers(all map[int]*instance) []int { return slices.Sorted(maps.Keys(all)) }
 
 // complete adds the instances that have processes, and of which nothing was told.
 func (p *partitioned) complete(told []active) []active {
-	for _, id := range p.known() {
+	for _, id := range numbers(p.all) {
 		if len(p.all[id].runs) > 0 && !slices.ContainsFunc(told, func(a active) bool { return a.id == id }) {
 			told = append(told, active{id: id, engine: math.NaN(), sms: math.NaN()})
 		}
@@ -313,6 +369,7 @@ func (p *partitioned) meet(o *nemb.Occupancy, told []active) {
 	if err != nil {
 		return
 	}
+	p.who.mig.keep(all)
 	for id, in := range all {
 		if p.all[id] == nil {
 			p.all[id] = in
@@ -357,7 +414,7 @@ func clamp(part float64) float64 { return max(0, min(1, part)) }
 // findActivity finds what tells how active the instances of the GPU are: DCGM, which knows those that this process may
 // not see, too, or GPM.
 func (p *partitioned) findActivity() (activity, error) {
-	told, err := newDCGM(p.lib.beside, p.UUID(), p.gpu, p.known())
+	told, err := newDCGM(p.lib.beside, p.UUID(), p.gpu, p.known)
 	if err == nil {
 		return told, nil
 	}

@@ -195,6 +195,50 @@ func TestUnknownToDCGM(t *testing.T) {
 	}
 }
 
+// late is an activity whose answers are of the time up to one second ago.
+type late struct{ until uint64 }
+
+func (l *late) since(_ []int, micros uint64) (told []active, from, to uint64, err error) {
+	from, to = l.until, micros-1e6
+	if l.until == 0 {
+		from = to
+	}
+	l.until = to
+	return []active{{id: 5, slices: 2, engine: 1, sms: 1}}, from, to, nil
+}
+func (l *late) method() string { return nemb.DCGMInstances }
+func (l *late) close()         {}
+
+// The last kernels of a process are its own, however late they are told, and though a container hides the instance.
+func TestInstancesAfterEnd(t *testing.T) {
+	for _, hidden := range []string{"\n", " hidden\n"} {
+		conf := "idle 0 50\nmigmode 0\ninstance 0 5 2" + hidden
+		g, path := occupiedGPU(t, conf+"process 0 42 100 100 0 1e9\nin 42 5\n")
+		g.who.mig.activity, g.who.mig.sought = &late{}, true
+		at, us := checkpoint.Monotime(), uint64(1e15)
+		g.who.clock = func() (checkpoint.Instant, uint64) { return at, us }
+		for i, want := range []string{"", "42:1", "42:1", "42:1", "42:1", "42:1", ""} { // it ends after the second question
+			if i == 2 {
+				if err := simulate.NVMLConf(path, conf); err != nil {
+					t.Fatal(err)
+				}
+			}
+			step := uint64(400_000)
+			at, us = at+checkpoint.Instant(step*1000), us+step
+			o := g.Occupants()
+			got := ""
+			for _, in := range o.Instances {
+				for _, m := range in.Members {
+					got += fmt.Sprintf("%d:1", m.PID)
+				}
+			}
+			if i > 0 && got != want {
+				t.Errorf("%q: question %d: %q, want %q", hidden, i, got, want)
+			}
+		}
+	}
+}
+
 // Samples are of the time since the one before, whatever others were told in between.
 func TestMeans(t *testing.T) {
 	all := []dcgm.Instance{{ID: 1, Slices: 3}, {ID: 5, Slices: 2}}
@@ -225,7 +269,7 @@ func TestInstancesChange(t *testing.T) {
 		{"", "", nemb.GPMInstances}, {"", "1.50 [1.47 1.53] 41:3.0", nemb.GPMInstances},
 		{"instance 0 5 2\nprocess 0 42 100 100 0 1e9\nin 42 5\n", "1.50 [1.47 1.53] 41:3.0, 0.00 [0.00 2.00] 42:2.0", nemb.GPMInstances},
 		{"instance 0 5 2\nprocess 0 42 100 100 0 1e9\nin 42 5\n", "1.50 [1.47 1.53] 41:3.0, 2.00 [1.98 2.00] 42:2.0", nemb.GPMInstances},
-		{"fail 0 gpm 999\n", "3.00 [3.00 3.00] 41:3.0", nemb.SliceInstances},
+		{"fail 0 gpm 999\n", "3.00 [0.00 3.00] 41:3.0, 2.00 [0.00 2.00] 42:2.0", nemb.SliceInstances}, // 42 ran before
 		{"", "3.00 [3.00 3.00] 41:3.0", nemb.SliceInstances},
 	} {
 		if err := simulate.NVMLConf(path, conf+step.more); err != nil {
