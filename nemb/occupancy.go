@@ -38,7 +38,7 @@ type Occupancy struct {
 	// Method says what Uses or Instances are taken from: NVMLUtilization, AMDSMIProcesses, DCGMInstances,
 	// GPMInstances or SliceInstances.
 	Method string
-	// Quiet tells that no kernel at all ran in the driver's last sample of the device.
+	// Quiet tells that no kernel at all ran in the driver's last sample of the device, or in the time of Instances.
 	Quiet bool
 	// Lifetimes are what processes have used so far, in accounting mode. Where KnowsLifetimes is
 	// false the driver does not account.
@@ -92,6 +92,11 @@ type Use struct {
 type Instance struct {
 	Part, Lo, Hi float64
 	Members      []Member
+}
+
+// IsDivided tells that what was used is that of the instances of a divided device (MIG), also where it is in Uses.
+func (o *Occupancy) IsDivided() bool {
+	return o.Method == DCGMInstances || o.Method == GPMInstances || o.Method == SliceInstances
 }
 
 // Used is what each process used: Uses, or its share of each of the Instances, whose bounds are from none to all where

@@ -102,7 +102,7 @@ func (s *share) add(u nemb.Use) { s.part, s.lo, s.hi = s.part+u.Part, s.lo+u.Lo,
 type state int
 
 const (
-	unseen state = iota // it has no samples
+	unseen state = iota // it has no samples, or it is not known whether somebody computed
 	quiet               // nobody computed
 	active
 )
@@ -192,6 +192,9 @@ func (l *Log) Add(o nemb.Occupancy, of func(pid int) Owner) {
 	}
 	if s.program.part+s.other.part+s.unknown.part <= 0 {
 		s.state = quiet
+		if bound := s.program.hi + s.other.hi + s.unknown.hi; bound > 0 && o.IsDivided() && !o.Quiet {
+			s.state = unseen // some instances may have been active
+		}
 	}
 	l.spans = extend(l.spans, s)
 }
@@ -303,10 +306,11 @@ func extend(spans []span, s span) []span {
 	return kept
 }
 
-// join makes one span of two neighbours. One in which somebody computed is not quiet.
+// join makes one span of two neighbours. One in which somebody computed is not quiet. One in which that is not known is
+// neither.
 func join(a, b span) span {
-	if a.state == quiet && b.state == quiet {
-		b.from = a.from
+	if a.state != active && b.state != active {
+		b.from, b.state = a.from, min(a.state, b.state)
 		return b
 	}
 	whole := float64(b.to - a.from)

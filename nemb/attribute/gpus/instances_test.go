@@ -103,3 +103,46 @@ func TestStreamOfInstances(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// Instances of which it is not known how active they were bound what the others used. Where nothing is known of any,
+// the time is not quiet: what the GPU draws then is not its idle power.
+func TestLittleKnownInstances(t *testing.T) {
+	hidden := used(0, 0, 2)
+	unknown := used(0, 0, 1, mine)
+	second3 := instances(3, used(1, 1, 1, mine), hidden)
+	joined := second3 // as those that join processes before
+	joined.Uses, joined.Instances = second3.Used(), nil
+	for _, third := range []nemb.Occupancy{second3, joined} {
+		s := Stream{Period: 100 * time.Millisecond}
+		s.Counter(0, 0)
+		s.Answer(nemb.Occupancy{KnowsUses: true, KnowsContexts: true, At: 1})
+		answers := []nemb.Occupancy{instances(1), instances(2, unknown), third}
+		answers[1].Quiet = false
+		energy := 0.0
+		for i, w := range []float64{50, 250, 250} {
+			energy += w
+			s.Counter(second*checkpoint.Instant(i+1), nemb.Energy(energy*1e6))
+			s.Answer(answers[i])
+		}
+		pieces := s.Settle(true)
+		if len(pieces) != 3 {
+			t.Fatalf("%+v", pieces)
+		}
+		if p := pieces[1]; p.Unattributed != 200e6 || p.Reason != NoSamples || p.Idle != 50e6 {
+			t.Errorf("nothing is known: %+v", p)
+		}
+		if p := pieces[2]; len(p.Uses) != 2 || p.Uses[0].Energy != 200e6 || p.Uses[0].Lo > 70e6 || p.Uses[1].Hi < 130e6 {
+			t.Errorf("a hidden instance: %+v", p)
+		}
+	}
+	answers := []nemb.Occupancy{instances(1), instances(2), instances(3, unknown)}
+	answers[2].Quiet = false
+	l := logOf(answers...)
+	d := l.Divide(curve(50, 50, 250), nemb.IdlePower{})
+	if math.Abs(d.Unattributed.Joules()-200) > 0.01 || d.IdlePower.Power != 50 || d.Program != 0 || d.ProgramHi < 199e6 {
+		t.Errorf("%+v", d)
+	}
+	if s := join(span{state: unseen, to: 1}, span{state: quiet, from: 1, to: 2}); s.state != unseen {
+		t.Errorf("%+v", s)
+	}
+}

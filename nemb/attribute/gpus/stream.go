@@ -112,12 +112,7 @@ func (s *Stream) Answer(o nemb.Occupancy) {
 		}
 	} else {
 		s.refused, s.refusedBy = Resolved, nil
-		for _, u := range o.Used() {
-			if u.Part > 0 {
-				t.state = active
-				t.uses = append(t.uses, u)
-			}
-		}
+		t.take(&o)
 	}
 	if n := len(s.spans); n > 0 && t.from < s.spans[n-1].to+checkpoint.Instant(seam) {
 		t.from = s.spans[n-1].to
@@ -133,6 +128,22 @@ func (s *Stream) Answer(o nemb.Occupancy) {
 	}
 	if late := o.At - checkpoint.Instant(Patience); end < late {
 		s.spans = append(s.spans, answered{from: end, to: late, state: unseen, reason: NoSamples})
+	}
+}
+
+// take takes who used the GPU. Of the instances of a divided one it keeps those of which little is known, too: they
+// bound what the others used.
+func (t *answered) take(o *nemb.Occupancy) {
+	for _, u := range o.Used() {
+		if u.Part > 0 {
+			t.state = active
+		}
+		if u.Part > 0 || u.Hi > 0 && o.IsDivided() {
+			t.uses = append(t.uses, u)
+		}
+	}
+	if t.state == quiet && len(t.uses) > 0 && !o.Quiet {
+		t.state, t.uses, t.reason = unseen, nil, NoSamples
 	}
 }
 
