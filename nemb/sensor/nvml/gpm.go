@@ -43,32 +43,46 @@ func (m *gpm) since(known []int, micros uint64) (told []active, from, to uint64,
 	if from == 0 {
 		from = micros
 	}
+	failed := 0
 	for _, id := range known {
-		sample, code := m.lib.GpmSampleAlloc()
-		if code != nvml.SUCCESS {
-			err = &nvmlError{m.gpu.id + ": GPM", code}
-			break
+		a, sample, failure := m.instance(id)
+		if failure != nil {
+			failed, err = failed+1, failure
 		}
-		samples[id] = sample
-		err = m.gpu.ask(fmt.Sprintf("GPM of instance %d", id), func(d nvml.Device) nvml.Return {
-			return d.GpmMigSampleGet(id, sample)
-		})
-		if err != nil {
-			break
-		}
-		a := active{id: id, engine: math.NaN(), sms: math.NaN()}
-		if before := m.last[id]; before != nil {
-			if a, err = m.between(id, before, sample); err != nil {
-				break
-			}
+		if sample != nil {
+			samples[id] = sample
 		}
 		told = append(told, a)
 	}
 	free(m.last)
-	if m.last, m.asked = samples, micros; err != nil {
+	if m.last, m.asked = samples, micros; err != nil && failed == len(known) {
 		return nil, 0, 0, err
 	}
 	return told, from, micros, nil
+}
+
+// instance samples an instance, and tells how active it was since its sample before. Where that is not known its
+// activity is NaN, with the error if the driver failed; the sample is nil if it has none.
+func (m *gpm) instance(id int) (a active, sample nvml.GpmSample, err error) {
+	a = active{id: id, engine: math.NaN(), sms: math.NaN()}
+	sample, code := m.lib.GpmSampleAlloc()
+	if code != nvml.SUCCESS {
+		return a, nil, &nvmlError{m.gpu.id + ": GPM", code}
+	}
+	err = m.gpu.ask(fmt.Sprintf("GPM of instance %d", id), func(d nvml.Device) nvml.Return {
+		return d.GpmMigSampleGet(id, sample)
+	})
+	if err != nil {
+		sample.Free()
+		return a, nil, err
+	}
+	if before := m.last[id]; before != nil {
+		var between active
+		if between, err = m.between(id, before, sample); err == nil {
+			a = between
+		}
+	}
+	return a, sample, err
 }
 
 // between is how active an instance was between two samples.

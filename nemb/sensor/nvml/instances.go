@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
@@ -18,11 +19,15 @@ import (
 // energy, no power and no use by processes of them, but tells which processes compute on which.
 type partition struct {
 	activity activity
-	sought   bool         // activity was looked for
-	without  error        // why nothing tells how active instances are
-	asked    uint64       // the question before, us since 1970
-	ran      map[int]*ran // the processes of each instance, until an answer is of all of their time
+	sought   bool               // activity was looked for
+	again    checkpoint.Instant // when it is looked for again, 0 for never
+	without  error              // why nothing tells how active instances are
+	asked    uint64             // the question before, us since 1970
+	ran      map[int]*ran       // the processes of each instance, until an answer is of all of their time
 }
+
+// retry is after how long activity is looked for again where it was told, and failed.
+const retry = checkpoint.Instant(30 * time.Second)
 
 // ran is an instance as it was listed last, and its processes that compute or have computed on it. over is when one was
 // first seen no more, us since 1970; none while it is there.
@@ -299,9 +304,12 @@ func (p *partitioned) bySlices(o *nemb.Occupancy, micros uint64) {
 // byActivity takes what each instance used from how active it was.
 func (p *partitioned) byActivity(o *nemb.Occupancy, micros uint64) bool {
 	mig := &p.who.mig
-	if !mig.sought {
-		mig.sought = true
+	if !mig.sought || mig.activity == nil && mig.again != 0 && o.At >= mig.again {
 		mig.activity, mig.without = p.findActivity()
+		if mig.again != 0 || errors.Is(mig.without, errUnknown) {
+			mig.again = o.At + retry
+		}
+		mig.sought = true
 	}
 	if mig.activity == nil {
 		return false
@@ -309,6 +317,7 @@ func (p *partitioned) byActivity(o *nemb.Occupancy, micros uint64) bool {
 	told, from, to, err := mig.activity.since(p.known, micros)
 	if errors.Is(err, errUnknown) {
 		mig.activity.close()
+		mig.again = o.At + retry
 		if mig.activity, mig.without = p.findActivity(); mig.activity == nil {
 			return false
 		}
@@ -316,7 +325,7 @@ func (p *partitioned) byActivity(o *nemb.Occupancy, micros uint64) bool {
 	}
 	if err != nil {
 		mig.activity.close()
-		mig.activity, mig.without = nil, err
+		mig.activity, mig.without, mig.again = nil, err, o.At+retry
 		return false
 	}
 	o.Method, o.KnowsUses = mig.activity.method(), true

@@ -195,6 +195,42 @@ func TestUnknownToDCGM(t *testing.T) {
 	}
 }
 
+// GPM that fails for one instance tells of the others, and of that one again when it can. Where it fails for all, it is
+// asked again later.
+func TestGPMFails(t *testing.T) {
+	const conf = "idle 0 50\nmigmode 0\ninstance 0 1 3\ninstance 0 5 2\nprocess 0 41 50 100 0 1e9\nin 41 1\n" +
+		"process 0 42 100 100 0 1e9\nin 42 5\n"
+	const both, one = "1.50 [1.47 1.53] 41:3.0, 2.00 [1.98 2.00] 42:2.0", "1.50 [1.47 1.53] 41:3.0, 0.00 [0.00 2.00] 42:2.0"
+	const size = "3.00 [0.00 3.00] 41:3.0, 2.00 [0.00 2.00] 42:2.0"
+	g, path := occupiedGPU(t, conf)
+	at, us := checkpoint.Monotime(), uint64(1e15)
+	g.who.clock = func() (checkpoint.Instant, uint64) { return at, us }
+	for i, step := range []struct {
+		seconds            uint64
+		more, method, want string
+	}{
+		{1, "", nemb.GPMInstances, ""}, {1, "", nemb.GPMInstances, both},
+		{1, "fail 0 gpm5 999\n", nemb.GPMInstances, one}, {1, "", nemb.GPMInstances, one}, {1, "", nemb.GPMInstances, both},
+		{1, "fail 0 gpm 999\n", nemb.SliceInstances, size}, {1, "", nemb.SliceInstances, size},
+		{15, "", nemb.SliceInstances, size}, {15, "", nemb.GPMInstances, ""}, {1, "", nemb.GPMInstances, both},
+		{1, "fail 0 gpm 999\n", nemb.SliceInstances, size}, {30, "fail 0 gpm 999\n", nemb.SliceInstances, size},
+		{30, "", nemb.GPMInstances, ""}, {1, "", nemb.GPMInstances, both},
+	} {
+		if err := simulate.NVMLConf(path, conf+step.more); err != nil {
+			t.Fatal(err)
+		}
+		at, us = at+checkpoint.Instant(step.seconds*1e9), us+step.seconds*1e6
+		o := g.Occupants()
+		got := describeInstances(o.Instances)
+		if o.From == o.To {
+			got = ""
+		}
+		if got != step.want || o.Method != step.method || (o.Err == nil) != (step.method == nemb.GPMInstances) {
+			t.Errorf("%d: %s: %s, want %s; %v", i, o.Method, got, step.want, o.Err)
+		}
+	}
+}
+
 // late is an activity whose answers are of the time up to one second ago.
 type late struct{ until uint64 }
 

@@ -104,10 +104,14 @@ int nvmlGpmSampleFree(struct gpm *g) {
 }
 
 int nvmlGpmMigSampleGet(struct device *d, unsigned id, struct gpm *to) {
-	struct conf c = conf(d->index, "gpm");
+	char one[16]; // gpm1 is that of instance 1
+	snprintf(one, sizeof one, "gpm%u", id);
+	int fail = conf(d->index, one).fail;
 	to->at = now();
-	if (c.fail)
-		return c.fail;
+	if (!fail)
+		fail = conf(d->index, "gpm").fail;
+	if (fail)
+		return fail;
 	return simulated(d->index, id, to->at, &to->engine, &to->sms) ? SUCCESS : NOT_FOUND;
 }
 
