@@ -28,7 +28,11 @@ type byDCGM struct {
 	all    []dcgm.Instance
 	until  uint64         // up to when there are samples, us since 1970
 	last   map[int]uint64 // of each instance
+	ahead  []dcgm.Sample  // those of later
 }
+
+// lag is how far an instance's newest sample may be behind those of others for it to be waited for, in microseconds.
+const lag = 4 * dcgmPeriod
 
 // errUnknown says that DCGM does not know the instances: its engine does not see the GPU as NVML does, or not yet.
 var errUnknown = errors.New("dcgm: the engine knows no instance of the GPU, and the driver lists some")
@@ -60,7 +64,7 @@ func newDCGM(folder, uuid string, g *gpu, known []int) (activity, error) {
 // look begins to measure the instances.
 func (d *byDCGM) look() (err error) {
 	d.watch, err = d.engine.Watch(fmt.Sprintf("cg-%d-%s", os.Getpid(), d.gpu.id), d.all, dcgmPeriod)
-	d.until, d.last = 0, map[int]uint64{}
+	d.until, d.last, d.ahead = 0, map[int]uint64{}, nil
 	return err
 }
 
@@ -100,17 +104,32 @@ func (d *byDCGM) since(known []int, micros uint64) (told []active, from, to uint
 	if d.until == 0 { // what other tools had measured before, and the time that began before
 		d.until = micros
 	}
-	from, to = d.until, d.until
-	for _, s := range samples {
-		to = max(to, min(uint64(s.At), micros))
-	}
+	samples = append(d.ahead, samples...)
+	from, to = d.until, max(d.until, min(micros, reach(samples, d.all, d.until)))
+	told = means(samples, d.all, from, to, d.last)
 	d.until = to
-	return means(samples, d.all, from, d.last), from, to, nil
+	d.ahead = slices.DeleteFunc(samples, func(s dcgm.Sample) bool { return uint64(s.At) <= to })
+	return told, from, to, nil
 }
 
-// means is how active each instance was from a moment on: the mean of its samples, each of which is of the time since
-// the one before, which last keeps.
-func means(samples []dcgm.Sample, all []dcgm.Instance, from uint64, last map[int]uint64) (told []active) {
+// reach is up to when there are samples of all instances but those that lag.
+func reach(samples []dcgm.Sample, all []dcgm.Instance, from uint64) uint64 {
+	newest, most := map[int]uint64{}, from
+	for _, s := range samples {
+		newest[s.ID], most = max(newest[s.ID], uint64(s.At)), max(most, uint64(s.At))
+	}
+	to := most
+	for _, in := range all {
+		if of := max(from, newest[in.ID]); of+lag > most {
+			to = min(to, of)
+		}
+	}
+	return to
+}
+
+// means is how active each instance was between two moments: the mean of its samples, each of which is of the time
+// since the one before. last keeps the last of each instance that was before the end.
+func means(samples []dcgm.Sample, all []dcgm.Instance, from, to uint64, last map[int]uint64) (told []active) {
 	slices.SortFunc(samples, func(a, b dcgm.Sample) int { return cmp.Compare(a.At, b.At) })
 	for _, in := range all {
 		a := active{id: in.ID, slices: in.Slices, engine: math.NaN(), sms: math.NaN()}
@@ -121,13 +140,17 @@ func means(samples []dcgm.Sample, all []dcgm.Instance, from uint64, last map[int
 		}{{false, &a.engine}, {true, &a.sms}} {
 			sum, length, before := 0.0, 0.0, max(from, last[in.ID])
 			for _, s := range samples {
-				if s.ID != in.ID || s.SMs != of.sms || uint64(s.At) <= before {
+				at := uint64(s.At)
+				if s.ID != in.ID || s.SMs != of.sms || at <= before || before >= to {
 					continue
 				}
-				part := float64(uint64(s.At) - before)
-				sum, length, before = sum+part*s.Value, length+part, uint64(s.At)
+				part := float64(min(at, to) - before)
+				sum, length, before = sum+part*s.Value, length+part, min(at, to)
+				if at <= to {
+					until = max(until, at)
+				}
 			}
-			if until = max(until, before); length > 0 {
+			if length > 0 {
 				*of.mean = sum / length
 			}
 		}

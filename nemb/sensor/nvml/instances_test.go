@@ -281,16 +281,37 @@ func TestMeans(t *testing.T) {
 	last := map[int]uint64{}
 	for _, step := range []struct {
 		from    uint64
+		to      uint64
 		samples []dcgm.Sample
 		want    string
 	}{
-		{100, []dcgm.Sample{{ID: 1, At: 300, Value: 0.5}, {ID: 1, At: 200, Value: 1}, {ID: 1, At: 300, SMs: true, Value: 0.25},
+		{100, 300, []dcgm.Sample{{ID: 1, At: 300, Value: 0.5}, {ID: 1, At: 200, Value: 1}, {ID: 1, At: 300, SMs: true, Value: 0.25},
 			{ID: 5, At: 300, Value: 0}, {ID: 1, At: 50, Value: 9}}, "[{1 3 0.75 0.25} {5 2 0 NaN}]"},
-		{300, []dcgm.Sample{{ID: 5, At: 400, Value: 1}}, "[{1 3 NaN NaN} {5 2 1 NaN}]"},
-		{400, []dcgm.Sample{{ID: 1, At: 500, Value: 0.5}, {ID: 5, At: 500, Value: 1}}, "[{1 3 0.5 NaN} {5 2 1 NaN}]"},
+		{300, 400, []dcgm.Sample{{ID: 5, At: 400, Value: 1}}, "[{1 3 NaN NaN} {5 2 1 NaN}]"},
+		{400, 500, []dcgm.Sample{{ID: 1, At: 500, Value: 0.5}, {ID: 5, At: 500, Value: 1}}, "[{1 3 0.5 NaN} {5 2 1 NaN}]"},
+		{500, 600, []dcgm.Sample{{ID: 1, At: 600, Value: 0}, {ID: 5, At: 550, Value: 0}, {ID: 5, At: 650, Value: 1}},
+			"[{1 3 0 NaN} {5 2 0.5 NaN}]"},
+		{600, 700, []dcgm.Sample{{ID: 5, At: 650, Value: 1}, {ID: 5, At: 700, Value: 0}, {ID: 1, At: 750, Value: 1}},
+			"[{1 3 1 NaN} {5 2 0.5 NaN}]"},
 	} {
-		if got := fmt.Sprint(means(step.samples, all, step.from, last)); got != step.want {
+		if got := fmt.Sprint(means(step.samples, all, step.from, step.to, last)); got != step.want {
 			t.Errorf("from %d: %s, want %s", step.from, got, step.want)
+		}
+	}
+}
+
+// An answer ends where an instance has no samples yet, if that does not lag too far.
+func TestReach(t *testing.T) {
+	all := []dcgm.Instance{{ID: 1}, {ID: 5}}
+	for _, test := range []struct {
+		samples []dcgm.Sample
+		want    uint64
+	}{
+		{nil, 100}, {[]dcgm.Sample{{ID: 1, At: 350}}, 100}, {[]dcgm.Sample{{ID: 1, At: 350}, {ID: 5, At: 340}}, 340},
+		{[]dcgm.Sample{{ID: 5, At: 350}, {ID: 1, At: 90}}, 100}, {[]dcgm.Sample{{ID: 1, At: 100 + lag}}, 100 + lag},
+	} {
+		if got := reach(test.samples, all, 100); got != test.want {
+			t.Errorf("%v: %d, want %d", test.samples, got, test.want)
 		}
 	}
 }
