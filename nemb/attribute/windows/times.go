@@ -423,13 +423,16 @@ func (x *threadTimes) rate(site checkpoint.SiteID) *rate {
 }
 
 // away is by how much less the threads of the open window used than they do in as long a time in their call paths, in
-// nanoseconds; below 0 where it is more. What the kernel reports late is in it, and is taken off later.
+// nanoseconds; below 0 where it is more. What the kernel reports late is in it, and is taken off later. Checkpoints are
+// never away.
 func (x *threadTimes) away(tree *paths.Tree, perTick float64) (sum float64) {
 	for _, t := range x.now {
 		for i, p := range t.parts {
-			if x.probe == 0 || p.Node != x.probe {
-				sum += t.busy(i) * perTick * x.rate(tree.Site(p.Node)).value()
+			if x.probe != 0 && p.Node == x.probe {
+				sum += t.used * t.shares[i]
+				continue
 			}
+			sum += t.busy(i) * perTick * x.rate(tree.Site(p.Node)).value()
 		}
 		sum -= t.used
 	}

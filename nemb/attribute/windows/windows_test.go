@@ -210,6 +210,40 @@ func TestCheckpointsRun(t *testing.T) {
 	}
 }
 
+// A thread whose checkpoints take a fifth of its time is on its processor as much as it is without: it is away only where
+// it lost the processor.
+func TestCheckpointsAreNotAway(t *testing.T) {
+	tree := paths.NewTree()
+	one, probe := tree.Path(paths.Root, 1, 0), tree.Path(paths.Root, checkpoint.OwnSite, 0)
+	w := New([]nemb.Domain{counter}, 2, tree)
+	w.Probe(probe)
+	w.Begin(sample(0, 0, account.Usage{}))
+	at, used := int64(0), time.Duration(0)
+	step := func(lost time.Duration, checkpoints uint64) float64 {
+		at += 10 * ms
+		used += 10*ms - lost
+		parts := []paths.Part{{Node: one, Ticks: 10*ms - checkpoints}}
+		if checkpoints > 0 {
+			parts = append(parts, paths.Part{Node: probe, Ticks: checkpoints})
+		}
+		u := account.Usage{Program: used, Threads: []account.ThreadUsage{{Thread: id(1), CPU: used}}}
+		return w.Close(sample(at, nemb.Energy(at/1000), u), false, []Thread{{ID: id(1), Parts: parts}}).Away
+	}
+	for phase := range 10 {
+		checkpoints := uint64(phase%2) * 2 * ms
+		for range 5 {
+			if away := step(0, checkpoints); math.Abs(away) > 1 {
+				t.Errorf("with %d ns of checkpoints it was away for %g ns", checkpoints, away)
+			}
+		}
+	}
+	for _, checkpoints := range []uint64{0, 2 * ms} {
+		if away := step(3*ms, checkpoints); away < 2.5*ms || away > 3*ms {
+			t.Errorf("with %d ns of checkpoints it was away for %g ns, want some 3 ms", checkpoints, away)
+		}
+	}
+}
+
 // Where energy is divided as it comes, the idle power that an earlier run measured is set aside.
 func TestRememberedIdle(t *testing.T) {
 	d := counter
