@@ -56,7 +56,7 @@ func sortedPlaces(st *stacks.Stacks) []stacks.PlaceOn {
 	})
 }
 
-// runsOfPlaces adds how long each place ran, and in how many goes, and says which paths have places.
+// runsOfPlaces adds how long each place ran, in how many goes within its function, and says which paths have places.
 func (a *Attributor) runsOfPlaces(runs map[regression.Column]regression.Run) (placed map[int32]bool) {
 	placed = map[int32]bool{}
 	for _, on := range sortedPlaces(a.stacks) {
@@ -68,7 +68,7 @@ func (a *Attributor) runsOfPlaces(runs map[regression.Column]regression.Run) (pl
 		k := a.contexts.at(on)
 		r := runs[k]
 		r.Time += p.CPU
-		r.Count += float64(p.Count)
+		r.Within += float64(p.Count)
 		runs[k] = r
 	}
 	return placed

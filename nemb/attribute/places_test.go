@@ -28,6 +28,7 @@ type lineStay struct {
 	node  uint32
 	until int64
 	watts float64
+	calls uint32 // the node of a function that is called then, 0 for none
 }
 
 func (p lines) stays() (all []lineStay) {
@@ -38,10 +39,10 @@ func (p lines) stays() (all []lineStay) {
 			k, d = random.IntN(len(p.watts)), d*(0.5+random.Float64())
 		}
 		at += int64(d)
-		all = append(all, lineStay{checkpoint.FirstNode + 1 + uint32(k), at, p.watts[k]})
+		all = append(all, lineStay{checkpoint.FirstNode + 1 + uint32(k), at, p.watts[k], 0})
 		if p.callee && random.IntN(3) == 0 {
 			at += int64(d)
-			all = append(all, lineStay{checkpoint.FirstNode + 1 + uint32(len(p.watts)), at, 12})
+			all = append(all, lineStay{checkpoint.FirstNode + 1 + uint32(len(p.watts)), at, 12, 0})
 		}
 	}
 	return all
@@ -49,20 +50,27 @@ func (p lines) stays() (all []lineStay) {
 
 // play gives what is told of the program, and what each line used in joules.
 func (p lines) play() (Result, map[checkpoint.SiteID]float64) {
-	const mark = checkpoint.SiteID(1) << 31
 	nodes := append(make([]checkpoint.Node, checkpoint.FirstNode), checkpoint.Node{Site: 1})
 	for k := range p.watts {
-		nodes = append(nodes, checkpoint.Node{Site: checkpoint.SiteID(11+k) | mark, Parent: checkpoint.FirstNode})
+		nodes = append(nodes, checkpoint.Node{Site: checkpoint.SiteID(11+k) | lineMark, Parent: checkpoint.FirstNode})
 	}
 	nodes = append(nodes, checkpoint.Node{Site: 2, Parent: checkpoint.FirstNode})
-	all, truth := p.stays(), map[checkpoint.SiteID]float64{}
+	return playStays(nodes, p.stays(), p.seed)
+}
+
+// lineMark is that of a node that is a place.
+const lineMark = checkpoint.SiteID(1) << 31
+
+// playStays gives what is told of a program that stays in nodes, and what each site used in joules.
+func playStays(nodes []checkpoint.Node, all []lineStay, seed uint64) (Result, map[checkpoint.SiteID]float64) {
+	truth := map[checkpoint.SiteID]float64{}
 	trace, from := simulate.Trace{}, int64(0)
 	for _, s := range all {
 		trace = append(trace, simulate.Step{From: time.Duration(from), Watts: s.watts})
-		truth[nodes[s.node].Site&^mark] += s.watts * float64(s.until-from) * 1e-9
+		truth[nodes[s.node].Site&^lineMark] += s.watts * float64(s.until-from) * 1e-9
 		from = s.until
 	}
-	c := simulate.Counter{Power: trace.Index(), Unit: simulate.UnitIntel, Period: truePeriod, Jitter: trueJitter, Seed: p.seed}
+	c := simulate.Counter{Power: trace.Index(), Unit: simulate.UnitIntel, Period: truePeriod, Jitter: trueJitter, Seed: seed}
 	a := New([]nemb.Domain{{ID: "package-0", Method: nemb.Measured, InTotal: true, Period: time.Millisecond, Lo: 1, Hi: 1}}, 1)
 	thread := checkpoint.Thread{PID: 1, TID: 1}
 	end, before, k := from, int64(0), 0
@@ -72,16 +80,22 @@ func (p lines) play() (Result, map[checkpoint.SiteID]float64) {
 		s.Usage.Program = time.Duration(at)
 		s.Usage.Threads = []account.ThreadUsage{{Thread: thread, CPU: time.Duration(at)}}
 		parts := map[uint32]*checkpoint.Part{}
+		part := func(node uint32) *checkpoint.Part {
+			if parts[node] == nil {
+				parts[node] = &checkpoint.Part{Node: node}
+			}
+			return parts[node]
+		}
 		for since := before; since < at; {
 			stay := all[k]
-			if parts[stay.node] == nil {
-				parts[stay.node] = &checkpoint.Part{Node: stay.node}
-			}
 			until := min(stay.until, at)
-			parts[stay.node].Ticks += uint64(until - since)
+			part(stay.node).Ticks += uint64(until - since)
 			if since = until; until == stay.until && k+1 < len(all) {
 				k++
-				parts[stay.node].Calls++
+				part(stay.node).Calls++
+				if stay.calls != 0 {
+					part(stay.calls).Calls++
+				}
 			}
 		}
 		if at > 0 {
@@ -178,5 +192,54 @@ func TestLinesAreNotToldApart(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestLinesDoNotHideBlur: two functions that are called in turns for 0.5 ms each, give or take 5 %, and go to a line 50
+// times in a call, are told together, as they are without lines: what the edges of blocks hide is in pieces as long as a
+// call.
+func TestLinesDoNotHideBlur(t *testing.T) {
+	t.Parallel()
+	const functions, each, calls, arrivals, jitter = 2, 5, 8000, 50, 0.05
+	play := func(lines bool) Result {
+		nodes := make([]checkpoint.Node, checkpoint.FirstNode)
+		for f := range functions {
+			top := uint32(len(nodes))
+			nodes = append(nodes, checkpoint.Node{Site: checkpoint.SiteID(1 + f)})
+			for k := range each {
+				nodes = append(nodes, checkpoint.Node{Site: checkpoint.SiteID(11+10*f+k) | lineMark, Parent: top})
+			}
+		}
+		random, at := rand.New(rand.NewPCG(1, 2)), int64(0)
+		var all []lineStay
+		for n := range calls {
+			top := checkpoint.FirstNode + uint32(n%functions*(1+each))
+			long, watts := int64(float64(ms)/2*(1+jitter*(2*random.Float64()-1))), []float64{20, 5}[n%functions]
+			for k := range arrivals {
+				s := lineStay{top + 1 + uint32(k%each), at + long*int64(k+1)/arrivals, watts, 0}
+				if !lines {
+					s.node = top
+				} else if k == 0 {
+					s.calls = top
+				}
+				if lines || k == arrivals-1 {
+					all = append(all, s)
+				}
+			}
+			at += long
+		}
+		r, _ := playStays(nodes, all, 1)
+		lawful(t, r)
+		return r
+	}
+	with, without := play(true), play(false)
+	if len(with.Places) != functions*each {
+		t.Fatalf("%d places", len(with.Places))
+	}
+	for site := checkpoint.SiteID(1); site <= functions; site++ {
+		got, want := cost(t, with, site), cost(t, without, site)
+		if want.Reason != Collinear || got.Reason != want.Reason {
+			t.Errorf("%d: %q, %q without lines", site, got.Reason, want.Reason)
+		}
 	}
 }

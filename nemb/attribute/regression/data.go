@@ -102,8 +102,9 @@ func (d *Data) Lengthen(domain int, period float64) {
 	}
 }
 
-// Run is the processor time of a column, in nanoseconds, and in how many goes it ran.
-type Run struct{ Time, Count float64 }
+// Run is the processor time of a column, in nanoseconds, and in how many goes it ran. Within is how many more goes it
+// has of its own while its function goes on: those of a line, say.
+type Run struct{ Time, Count, Within float64 }
 
 // Fits finds the powers in each domain, without its idle power in watts; nil where a domain
 // has no counter or its blocks are too few. No window may follow. runs has what is known

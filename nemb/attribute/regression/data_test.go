@@ -141,7 +141,7 @@ func BenchmarkFitContexts(b *testing.B) {
 	for range maxBlocks * blockPeriods {
 		energy := 0.0
 		for k := range times {
-			runs[site(functions+k)] = Run{5e4, 1}
+			runs[site(functions+k)] = Run{Time: 5e4, Count: 1}
 			times[k] = Entry{Column: site(functions + k)}
 		}
 		for range 20 {

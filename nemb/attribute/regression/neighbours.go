@@ -44,7 +44,7 @@ func (c *collector) withBeside(times []Entry) []Entry {
 // explaining the energy that the program has by processor time; else the latter.
 func (c *collector) best(d int, runs map[Column]Run) *Fit {
 	beside := c.fitBeside(d, runs)
-	if beside != nil && beside.tellsAll() {
+	if beside != nil && len(beside.Columns) < c.mostColumns() && beside.tellsAll() {
 		return beside
 	}
 	alone := c.fit(d, runs, false)
@@ -59,15 +59,20 @@ func (c *collector) best(d int, runs map[Column]Run) *Fit {
 	return beside
 }
 
-// tellsAll reports whether no function is in doubt that has a column: whatever else explains the energies tells no
-// more.
+// tellsAll reports whether functions have columns, and none of these is in doubt. Where there was room for more
+// columns, whatever else explains the energies tells no more.
 func (f *Fit) tellsAll() bool {
+	any := false
 	for k, e := range f.Columns {
-		if k >= First && e.Reason != Resolved {
+		if k < First {
+			continue
+		}
+		if e.Reason != Resolved {
 			return false
 		}
+		any = true
 	}
-	return true
+	return any
 }
 
 // fitBeside explains the energy of the program and of what ran beside it; nil where the data do not show the power of

@@ -148,3 +148,43 @@ func TestLateNeighbours(t *testing.T) {
 		t.Errorf("the program has %.0f +- %.0f uJ, want %.0f", got, f.Beside.HalfWidth, program)
 	}
 }
+
+// Eight blocks allow two columns. Beside a neighbour they would be its and that of what is outside of the functions: the
+// energies by processor time tell the function.
+func TestNeighboursTakeNoColumn(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	d := NewData([]Counter{{0, 1e6}}, nil)
+	for range minBlocks {
+		others, a := (3+17*random.Float64())*1e6, (2+3*random.Float64())*1e6
+		program, beside := (20*a+5*(10e6-a))*1e-3, 10*others*1e-3
+		part := (program + beside) * 10e6 / (10e6 + others)
+		d.Add(Window{Wall: 10e6, Spent: []float64{part}, Moved: []bool{true},
+			Times:  []Entry{{Outside, float32(10e6 - a)}, {First, float32(a)}},
+			Beside: Beside{Time: others, Spent: []float64{program + beside - part}}})
+	}
+	c := d.collectors[0]
+	f := d.Fits([]float64{0}, nil)[0]
+	if beside := c.fitBeside(0, nil); beside == nil || beside.Columns[First] != nil {
+		t.Errorf("with the neighbour: %+v: this test shows nothing", beside)
+	}
+	if f == nil || f.Columns[First] == nil || f.Columns[First].Reason != Resolved {
+		t.Errorf("%+v", f)
+	}
+}
+
+// A fit tells all there is to tell if each function that could have a column has one, and a power.
+func TestTellsAll(t *testing.T) {
+	one := func(reason Reason) *Estimate { return &Estimate{Reason: reason} }
+	for name, of := range map[string]struct {
+		columns map[Column]*Estimate
+		want    bool
+	}{
+		"nobody":      {map[Column]*Estimate{Neighbours: one(Resolved), Outside: one(Resolved)}, false},
+		"a function":  {map[Column]*Estimate{Neighbours: one(Resolved), Outside: one(Noisy), First: one(Resolved)}, true},
+		"one unknown": {map[Column]*Estimate{First: one(Resolved), First + 1: one(Collinear)}, false},
+	} {
+		if got := (&Fit{Columns: of.columns}).tellsAll(); got != of.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -171,12 +171,15 @@ func (r *regression) functions() (columns []Column) {
 	})
 	least := r.c.period * 1e-6
 	for i, k := range all {
-		if i < maxColumns && i < len(r.c.blocks)/3 && sums[k] >= least {
+		if i < r.c.mostColumns() && sums[k] >= least {
 			columns = append(columns, k)
 		}
 	}
 	return columns
 }
+
+// mostColumns is how many columns the blocks allow that are no contexts, without the pool.
+func (c *collector) mostColumns() int { return min(maxColumns, len(c.blocks)/3) }
 
 // use takes these columns, functions before their contexts, and one more for all
 // functions that are not among them.
@@ -202,14 +205,34 @@ func (r *regression) use(columns []Column) {
 		if i := r.of(k); i >= 0 && i < len(runs) {
 			runs[i].Time += r.runs[k].Time
 			runs[i].Count += r.runs[k].Count
+			runs[i].Within += r.runs[k].Within
 		}
 	}
+	r.countWithin(runs)
 	r.stretch = make([]float64, r.width())
 	r.fixColumns()
 	for i := range r.stretch {
 		r.stretch[i] = math.Inf(1)
 		if i < len(runs) && runs[i].Count > 0 && runs[i].Time > 0 {
 			r.stretch[i] = runs[i].Time / runs[i].Count * 1e-6
+		}
+	}
+}
+
+// countWithin adds to the goes of columns those that begin and end within a go of their function: to those of contexts,
+// and to those of what is left of a function once for each that a context takes out of it. A function that has no
+// contexts among the columns goes on meanwhile.
+func (r *regression) countWithin(runs []Run) {
+	taken := map[Column]float64{}
+	for i, k := range r.columns {
+		if function := r.c.of.function(k); function != k {
+			taken[function] += runs[i].Within
+			runs[i].Count += runs[i].Within
+		}
+	}
+	for i, k := range r.columns {
+		if r.c.of.function(k) == k {
+			runs[i].Count += min(taken[k], runs[i].Within)
 		}
 	}
 }

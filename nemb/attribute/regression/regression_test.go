@@ -160,3 +160,39 @@ func TestMerge(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 }
+
+// The goes of a line are its own where it has a column. What is left of its function then goes on as often as a line
+// with a column ends, and a function without such lines from its call on.
+func TestGoesWithin(t *testing.T) {
+	const line, other = First + 2, First + 3 // of the first of two functions
+	outer := func(k Column) Column {
+		if k == line || k == other {
+			return First
+		}
+		return Outside
+	}
+	d := NewData([]Counter{{Domain: 0, Period: 1e6}}, outer)
+	for range minBlocks {
+		d.Add(Window{Wall: 20e6, Spent: []float64{1}, Moved: []bool{true},
+			Times: []Entry{{First + 1, 10e6}, {line, 6e6}, {other, 4e6}}})
+	}
+	d.collectors[0].endBlock()
+	runs := map[Column]Run{First: {Count: 10}, First + 1: {Time: 80e6, Count: 20},
+		line: {Time: 48e6, Within: 40}, other: {Time: 32e6, Within: 150}}
+	for _, of := range []struct {
+		columns []Column
+		want    []float64 // ms
+	}{
+		{[]Column{First, First + 1}, []float64{8, 4}},
+		{[]Column{First, First + 1, line}, []float64{32. / 50, 4, 48. / 40}},
+		{[]Column{First, First + 1, line, other}, []float64{math.Inf(1), 4, 48. / 40, 32. / 150}},
+	} {
+		r := d.collectors[0].begin(0, runs, false)
+		r.use(of.columns)
+		for i, want := range of.want {
+			if got := r.stretch[i]; got != want && math.Abs(got/want-1) > 1e-9 {
+				t.Errorf("%v: column %d runs for %g ms in a go, want %g", of.columns, of.columns[i], got, want)
+			}
+		}
+	}
+}

@@ -46,7 +46,7 @@ func contexts(windows int, powers map[Column]float64, noise float64) *Data {
 func runs(powers map[Column]float64) map[Column]Run {
 	all := map[Column]Run{}
 	for k := range powers {
-		all[k] = Run{1e8, 1e3}
+		all[k] = Run{Time: 1e8, Count: 1e3}
 	}
 	return all
 }
