@@ -40,6 +40,7 @@ type Ring interface {
 	Domains() []nemb.Domain
 	Faults() []sampler.Faults
 	TellGPU(domain int, g sampler.GPUState)
+	TellGPUsAsked(at checkpoint.Instant)
 	TellGPUUse(domain int, g sampler.GPUUse)
 }
 
@@ -63,8 +64,9 @@ type gpu struct {
 	held    bool
 	unknown gpus.Reason // why it was not known last whose a process is
 	told    sampler.GPUState
-	counted bool // its counter was read
-	lost    int  // how often the counter had a reset or a lap by then
+	asked   checkpoint.Instant // when its driver was asked for its last answer, 0 before the first
+	counted bool               // its counter was read
+	lost    int                // how often the counter had a reset or a lap by then
 }
 
 // Reasons are the sampler's Config.GPUReasons.
@@ -109,11 +111,17 @@ func OwnerBy(a *account.Account) func(pid int) gpus.Owner {
 	}
 }
 
-// Begin asks drivers now and each 250 ms until Finish, in the background: a driver may hang.
+// Begin asks drivers now and each 250 ms until Finish, in the background: a driver may hang. Until one answers, the
+// program may use its GPU, for what readers know: they wait for the answer.
 func (t *Teller) Begin() {
 	if t == nil {
 		return
 	}
+	t.mu.Lock()
+	for _, g := range t.gpus {
+		t.show(g, sampler.GPUState{Asked: true, Held: true, Awaited: true})
+	}
+	t.mu.Unlock()
 	t.asking.Go(func() {
 		t.ask()
 		tick := time.NewTicker(askEvery)
@@ -154,12 +162,22 @@ func (t *Teller) take(g *gpu, o nemb.Occupancy) {
 	o.Contexts, o.Uses, o.Instances = t.contexts(g, o.Contexts), t.uses(g, o.Used()), nil
 	g.stream.Answer(o)
 	refused, _ := g.stream.Refused()
-	state := sampler.GPUState{Asked: true, Held: g.held, Awaited: refused == gpus.Resolved, Reason: numberOf(refused)}
+	t.show(g, sampler.GPUState{Asked: true, Held: g.held, Awaited: refused == gpus.Resolved, Reason: numberOf(refused)})
+	t.tell(g, g.stream.Settle(false))
+	g.asked = o.At
+	oldest := g.asked
+	for _, other := range t.gpus {
+		oldest = min(oldest, other.asked)
+	}
+	t.ring.TellGPUsAsked(oldest) // after the states
+}
+
+// show tells the state of a GPU where it is new.
+func (t *Teller) show(g *gpu, state sampler.GPUState) {
 	if state != g.told {
 		g.told = state
 		t.ring.TellGPU(g.domain, state)
 	}
-	t.tell(g, g.stream.Settle(false))
 }
 
 // whose is the owner of a process.
@@ -238,13 +256,14 @@ func (t *Teller) Take(samples []nemb.Sample) {
 	}
 }
 
-// Finish stops asking, and tells all that is known up to a moment, for which the drivers' last samples are waited for.
+// Finish asks once more, and tells all that is known up to a moment. The drivers' last samples are waited for.
 func (t *Teller) Finish(until checkpoint.Instant) {
 	if t == nil {
 		return
 	}
 	close(t.stop)
 	t.asking.Wait()
+	t.ask()
 	deadline := checkpoint.Monotime() + checkpoint.Instant(lastSamples)
 	for {
 		waiting := false

@@ -16,6 +16,7 @@ const second = checkpoint.Instant(time.Second)
 // shown is a ring that keeps what it is told.
 type shown struct {
 	state  sampler.GPUState
+	asked  checkpoint.Instant
 	uses   []sampler.GPUUse
 	resets int
 }
@@ -25,6 +26,7 @@ func (s *shown) Domains() []nemb.Domain {
 }
 func (s *shown) Faults() []sampler.Faults                { return []sampler.Faults{{}, {Resets: s.resets}} }
 func (s *shown) TellGPU(_ int, g sampler.GPUState)       { s.state = g }
+func (s *shown) TellGPUsAsked(at checkpoint.Instant)     { s.asked = at }
 func (s *shown) TellGPUUse(domain int, g sampler.GPUUse) { s.uses = append(s.uses, g) }
 
 // sum is what is told in all.
@@ -44,10 +46,18 @@ type processor struct{ nemb.Sensor }
 
 func (processor) Domains() []nemb.Domain { return (&shown{}).Domains()[:1] }
 
-type driver struct{ nemb.Sensor }
+// driver answers a question when the test takes it from questions.
+type driver struct {
+	nemb.Sensor
+	questions chan struct{}
+}
 
-func (driver) Domains() []nemb.Domain    { return (&shown{}).Domains()[1:] }
-func (driver) Occupants() nemb.Occupancy { return nemb.Occupancy{} }
+func (driver) Domains() []nemb.Domain { return (&shown{}).Domains()[1:] }
+func (d driver) Occupants() nemb.Occupancy {
+	at := checkpoint.Monotime()
+	d.questions <- struct{}{}
+	return nemb.Occupancy{At: at, From: at, To: at, KnowsUses: true, KnowsContexts: true}
+}
 
 // Processes 1 and 2 are the program's, 3 and 4 are not, 5 was over too soon.
 func owner(pid int) gpus.Owner {
@@ -149,6 +159,43 @@ func TestReset(t *testing.T) {
 	for _, u := range ring.uses {
 		if u.From < 3*second && u.To > 2*second {
 			t.Errorf("%+v is of the reset", u)
+		}
+	}
+}
+
+// Before the driver's first answer readers know to wait for it. Then they are told up to when nobody held the GPU, also
+// at the end.
+func TestAsked(t *testing.T) {
+	ring, d := &shown{}, driver{questions: make(chan struct{})}
+	x := New(ring, []nemb.Sensor{processor{}, d}, owner)
+	x.Begin()
+	if want := (sampler.GPUState{Asked: true, Held: true, Awaited: true}); ring.state != want || ring.asked != 0 {
+		t.Errorf("before the first answer: %+v of %d, want %+v", ring.state, ring.asked, want)
+	}
+	<-d.questions
+	ended := checkpoint.Monotime() // of a task
+	go func() {
+		for range d.questions {
+		}
+	}()
+	x.Finish(ended)
+	close(d.questions)
+	if want := (sampler.GPUState{Asked: true, Awaited: true}); ring.state != want || ring.asked < ended {
+		t.Errorf("%+v of %d, want %+v of %d or later", ring.state, ring.asked, want, ended)
+	}
+}
+
+// Of several GPUs the moment is that of the one that was asked first.
+func TestAskedOfSeveral(t *testing.T) {
+	ring := &shown{}
+	x := New(ring, []nemb.Sensor{driver{}, driver{}}, owner)
+	for _, tt := range []struct {
+		domain   int
+		at, want checkpoint.Instant
+	}{{0, 2 * second, 0}, {1, 3 * second, 2 * second}, {0, 4 * second, 3 * second}} {
+		x.Answer(tt.domain, nemb.Occupancy{At: tt.at, KnowsContexts: true})
+		if ring.asked != tt.want {
+			t.Errorf("after %d: %d, want %d", tt.at, ring.asked, tt.want)
 		}
 	}
 }

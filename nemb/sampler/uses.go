@@ -98,6 +98,16 @@ func (s *Sampler) TellGPU(domain int, g GPUState) {
 	atomic.StoreUint64(word(r.memory, r.uses.about.At+spec.GpuHeaderBytes+8*i), v)
 }
 
+// TellGPUsAsked shows readers of the ring that each driver that is asked was asked at that moment or later. What was
+// told before of states is at least as new.
+func (s *Sampler) TellGPUsAsked(at checkpoint.Instant) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ring != nil && s.ring.uses.about != nil {
+		atomic.StoreUint64(word(s.ring.memory, s.ring.uses.about.At+spec.GpuAskedOffset), uint64(at))
+	}
+}
+
 // TellGPUUse shows readers of the ring whose the energy of a domain's GPU was. Uses of a GPU come in the order of time.
 func (s *Sampler) TellGPUUse(domain int, g GPUUse) {
 	s.mu.Lock()

@@ -20,6 +20,7 @@ func TestUsesOfGPUs(t *testing.T) {
 	s := &Sampler{ring: r, domains: domains}
 	s.TellGPU(2, GPUState{Asked: true, Held: true, Reason: 1})
 	s.TellGPU(0, GPUState{Asked: true}) // no GPU
+	s.TellGPUsAsked(7)
 	for k := range 4097 {
 		s.TellGPUUse(1, GPUUse{From: checkpoint.Instant(k), To: checkpoint.Instant(k + 1), Program: 1, Other: 2, Idle: 3,
 			Unattributed: 4, Lo: 0.9, Hi: 5.1, Off: 0.1, Reason: 1})
@@ -36,6 +37,7 @@ func TestUsesOfGPUs(t *testing.T) {
 		got, want []uint64
 	}{
 		{"head", words(0, 1), []uint64{4097}},
+		{"when drivers were asked", words(8, 1), []uint64{7}},
 		{"states", words(16, 2), []uint64{0, 1 | 2 | 1<<8}},
 		{"the newest, over the oldest", words(32, 13), []uint64{2*4096 + 2, 0, 4096, 4097, 10, 1, 2, 3, 4, 0, 6, 1, 1}},
 		{"the second", words(32+13*8, 4), []uint64{4, 0, 1, 2}},

@@ -45,11 +45,28 @@ type gpuPiece struct {
 // gpuOf is what cg tells of the GPU of a domain. It tells late.
 type gpuOf struct {
 	state   uint64
+	asked   int64 // the moment at which its driver was asked last
 	pieces  []gpuPiece
 	reasons []gpuReason
 }
 
 func (g *gpuOf) is(bit uint64) bool { return g.state&bit != 0 }
+
+// held tells whether the program may have used it up to end. That it held no context is known up to the moment at which
+// the driver was asked last.
+func (g *gpuOf) held(end int64) bool { return g.is(gpuHeld) || g.asked < end }
+
+// awaited tells whether cg has not told yet who used it up to end, and will.
+func (g *gpuOf) awaited(end int64) bool {
+	switch {
+	case !g.is(gpuAsked):
+		return false
+	case g.asked < end:
+		return true
+	}
+	n := len(g.pieces)
+	return g.is(gpuHeld) && g.is(gpuAwaited) && (n == 0 || g.pieces[n-1].to < end)
+}
 
 // why is the reason of a number.
 func (g *gpuOf) why(number uint64) gpuReason {
@@ -135,7 +152,11 @@ func (s *samples) gpuUse(d int, parts []part, joules, slack float64) gpuUse {
 		return use
 	}
 	curve := func(t int64) float64 { return s.curve(d, t) }
-	use.held = g.is(gpuHeld)
+	end := int64(0)
+	for _, p := range parts {
+		end = max(end, p.end)
+	}
+	use.held = g.held(end)
 	var own, shared gpuSums
 	var why uint64
 	untold := false
@@ -226,15 +247,7 @@ func (s *samples) curve(d int, t int64) float64 {
 
 // awaitsGPU tells whether cg has not told yet who used a GPU up to the end of a task, and will.
 func (s *samples) awaitsGPU(end int64) bool {
-	for _, g := range s.gpus {
-		if g == nil || !g.is(gpuHeld) || !g.is(gpuAwaited) {
-			continue
-		}
-		if n := len(g.pieces); n == 0 || g.pieces[n-1].to < end {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.gpus, func(g *gpuOf) bool { return g != nil && g.awaited(end) })
 }
 
 // pruneGPUs leaves out the pieces in which no edge lies, but the newest.
@@ -264,7 +277,9 @@ func (r *ring) readGPUs(s *samples) {
 		return
 	}
 	words := r.words[about.At/8:]
+	asked := int64(atomic.LoadUint64(&words[gpuAskedOffset/8])) // before the states: they are at least as new
 	for i, d := range about.Domains {
+		s.gpus[d].asked = asked
 		s.gpus[d].state = atomic.LoadUint64(&words[gpuHeaderBytes/8+i])
 	}
 	head, slots := atomic.LoadUint64(&words[0]), uint64(about.Slots)
@@ -365,8 +380,8 @@ type GPU struct {
 	OtherJ, IdleJ, UnattributedJ     float64
 }
 
-// GPUs are whose the energies of the machine's GPUs were, nil where there are none. It waits up to 1.2 s after the
-// task's end, where the program may have used one.
+// GPUs are whose the energies of the machine's GPUs were, nil where there are none. It waits some 250 ms after the
+// task's end until drivers say whether the program used one, and up to 1.2 s where it may have.
 func (t *Task) GPUs() []GPU {
 	if t == nil {
 		return nil

@@ -85,8 +85,11 @@ var kinds = []string{"measured", "derived", "estimated"}
 // is in none of them.
 const kindGpu = "gpu"
 
-// What the program used of GPUs (nemb/RING.md): bytes before the words of the GPUs, words of a slot, and slots.
+// What the program used of GPUs (nemb/RING.md): bytes before the words of the GPUs, where in
+// them the moment is at which drivers were asked, words of a slot, and slots.
 const gpuHeaderBytes = 16
+
+const gpuAskedOffset = 8
 
 const gpuWords = 13
 

@@ -72,8 +72,11 @@ const MethodShared = "shared"
 // is in none of them.
 const KindGpu = "gpu"
 
-// What the program used of GPUs (nemb/RING.md): bytes before the words of the GPUs, words of a slot, and slots.
+// What the program used of GPUs (nemb/RING.md): bytes before the words of the GPUs, where in
+// them the moment is at which drivers were asked, words of a slot, and slots.
 const GpuHeaderBytes = 16
+
+const GpuAskedOffset = 8
 
 const GpuWords = 13
 
@@ -88,9 +91,6 @@ const GpuHeld = 2
 const GpuAwaited = 4
 
 const GpuReasonShift = 8
-
-// The driver tells late: how long it is waited for what the program used of a GPU up to the end of a task.
-const GpuPatienceNs = 1200000000
 
 // Powers whose variation is called noise are means over at least so many periods of the slowest counter.
 //

@@ -10,9 +10,9 @@ from bisect import bisect_left, bisect_right
 from math import ceil, floor, sqrt
 from time import monotonic_ns
 
-from ._spec import (ALONE_ZERO_PART, GPU_ASKED, GPU_AWAITED, GPU_BY_PROCESS, GPU_HEADER_BYTES, GPU_HELD, GPU_LATE,
-                    GPU_LATE_WHY, GPU_NOT_ASKED, GPU_NOT_ASKED_WHY, GPU_PATIENCE_NS, GPU_REASON_SHIFT, GPU_TASKS,
-                    GPU_TASKS_WHY, GPU_UNATTRIBUTED, GPU_WORDS)
+from ._spec import (ALONE_ZERO_PART, GPU_ASKED, GPU_ASKED_OFFSET, GPU_AWAITED, GPU_BY_PROCESS, GPU_HEADER_BYTES,
+                    GPU_HELD, GPU_LATE, GPU_LATE_WHY, GPU_NOT_ASKED, GPU_NOT_ASKED_WHY, GPU_PATIENCE_NS,
+                    GPU_REASON_SHIFT, GPU_TASKS, GPU_TASKS_WHY, GPU_UNATTRIBUTED, GPU_WORDS)
 
 # Whose the energy of a time is: all of it, the program's, others', idle, nobody's; the bounds of the program's, and the
 # squares of what it may be off by besides; ns of which it is told.
@@ -28,7 +28,7 @@ class Gpu:
     """What cg tells of one GPU."""
 
     def __init__(self, reasons=()):
-        self.state, self.reasons = 0, reasons
+        self.state, self.asked, self.reasons = 0, 0, reasons
         self.starts, self.ends, self.sums, self.before, self.numbers = [], [], [], [], []
 
     def add(self, start, end, sums, number):
@@ -77,9 +77,17 @@ class Gpu:
             sums = _plus(_plus(sums, self.before[i], -1), self.sums[i], -1)
         return sums, number
 
+    def held(self, end):
+        """Whether the program may have used it up to then. That it held no context is known up to the moment at which
+        the driver was asked last."""
+        return bool(self.state & GPU_HELD) or self.asked < end
+
     def awaited(self, end):
         """Whether cg has not told yet who used it up to then, and will."""
-        return self.state & GPU_HELD and self.state & GPU_AWAITED and (not self.ends or self.ends[-1] < end)
+        if not self.state & GPU_ASKED:
+            return False
+        used = self.state & GPU_HELD and self.state & GPU_AWAITED
+        return self.asked < end or bool(used) and (not self.ends or self.ends[-1] < end)
 
     def prune(self, edges):
         """Leaves out the pieces in which no edge lies, but the newest."""
@@ -116,8 +124,9 @@ class Reader:
         words, slots, places = self.words, self.about["slots"], self.about["domains"]
         at = self.about["at"] // 8
         first = at + GPU_HEADER_BYTES // 8
+        asked = words[at + GPU_ASKED_OFFSET // 8]  # before the states: they are at least as new
         for i, d in enumerate(places):
-            self.of[d].state = words[first + i]
+            self.of[d].state, self.of[d].asked = words[first + i], asked
         head = words[at]
         for k in range(max(self.next, head - slots), head):
             slot = first + len(places) + k % slots * GPU_WORDS
@@ -179,7 +188,7 @@ def use_of(samples, d, parts, joules, slack):
     use.hi = ceil(most - 1e-6)
     if not gpu or not gpu.state & GPU_ASKED:
         return use
-    use.held = bool(gpu.state & GPU_HELD)
+    use.held = gpu.held(max((end for _, end, _, _ in parts), default=0))
     use.program, use.other, use.idle = (int(own[i] * by + 1e-6) for i in (PROGRAM, OTHER, IDLE))
     use.rest = max(0, use.total - use.program - use.other - use.idle)
     if use.held:

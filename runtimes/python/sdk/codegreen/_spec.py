@@ -65,8 +65,10 @@ KINDS = ["measured", "derived", "estimated"]
 # is in none of them.
 KIND_GPU = "gpu"
 
-# What the program used of GPUs (nemb/RING.md): bytes before the words of the GPUs, words of a slot, and slots.
+# What the program used of GPUs (nemb/RING.md): bytes before the words of the GPUs, where in
+# them the moment is at which drivers were asked, words of a slot, and slots.
 GPU_HEADER_BYTES = 16
+GPU_ASKED_OFFSET = 8
 GPU_WORDS = 13
 GPU_SLOTS = 4096
 

@@ -361,15 +361,17 @@ func TestTasks(t *testing.T) {
 		Samples [][]int64
 		GPUs    map[string]struct { // by the domain's place
 			State   uint64
+			Asked   int64
 			Pieces  [][11]int64 // from, to, total, program, other, idle, unattributed, lo, hi, off, reason
 			Reasons []gpuReason
 		}
-		Tasks [][]json.RawMessage // from, to, energy and GPUs, the times that others have a part in
+		Tasks   [][]json.RawMessage // from, to, energy and GPUs, the times that others have a part in
+		Awaited map[string]bool     // by the end of a task
 	}) {
 		s := newSamples(of.Domains)
 		for at, g := range of.GPUs {
 			d, _ := strconv.Atoi(at)
-			s.gpus[d] = &gpuOf{state: g.State, reasons: g.Reasons}
+			s.gpus[d] = &gpuOf{state: g.State, asked: g.Asked, reasons: g.Reasons}
 			for _, v := range g.Pieces {
 				s.gpus[d].add(gpuPiece{from: v[0], to: v[1], reason: uint64(v[10]), of: gpuSums{total: float64(v[2]),
 					program: float64(v[3]), other: float64(v[4]), idle: float64(v[5]), unattributed: float64(v[6]),
@@ -382,6 +384,12 @@ func TestTasks(t *testing.T) {
 				micro = append(micro, uint64(v))
 			}
 			s.add(row[0], uint64(row[1]), micro)
+		}
+		for at, want := range of.Awaited {
+			end, _ := strconv.ParseInt(at, 10, 64)
+			if got := s.awaitsGPU(end); got != want {
+				t.Errorf("%s: awaited up to %d: %v, want %v", of.Name, end, got, want)
+			}
 		}
 		for _, task := range of.Tasks {
 			var start, end int64

@@ -244,6 +244,9 @@ final class Held {
         }
         Samples s = new Samples(domains);
         s.gpus = gpus(of.get("gpus"));
+        if (of.get("awaited") instanceof Map<?, ?> awaited) {
+            awaited.forEach((end, want) -> check(Objects.equals(want, s.awaitsGpu(Long.parseLong((String) end))), of.get("name") + ": awaited up to " + end + ", want " + want));
+        }
         for (Object o : (List<?>) of.get("samples")) {
             List<?> row = (List<?>) o;
             s.add(whole(row.get(0)), whole(row.get(1)), row.subList(2, row.size()).stream().mapToLong(Held::whole).toArray());
@@ -284,6 +287,7 @@ final class Held {
             for (Object r : (List<?>) told.get("reasons")) reasons.add(new Gpu.Reason((String) ((Map<?, ?>) r).get("name"), (String) ((Map<?, ?>) r).get("why")));
             Gpu gpu = new Gpu(reasons);
             gpu.state = whole(told.get("state"));
+            gpu.asked = whole(told.get("asked"));
             for (Object p : (List<?>) told.get("pieces")) {
                 double[] v = ((List<?>) p).stream().mapToDouble(x -> ((Number) x).doubleValue()).toArray();
                 gpu.add((long) v[0], (long) v[1], Arrays.copyOfRange(v, 2, 10), (int) v[10]);

@@ -200,9 +200,11 @@ def tasks(case):
     samples = _energy.Samples(domains)
     for d, told in case.get("gpus", {}).items():
         gpu = samples.gpus[int(d)] = _gpus.Gpu(told["reasons"])
-        gpu.state = told["state"]
+        gpu.state, gpu.asked = told["state"], told["asked"]
         for start, end, *sums, off, number in told["pieces"]:
             gpu.add(start, end, [float(v) for v in sums] + [float(off) ** 2], number)
+    for end, want in case.get("awaited", {}).items():
+        check(samples.awaits_gpu(int(end)) == want, "tasks:", case["name"], "awaited up to", end, "want", want)
     times, flags, *energies = (list(column) for column in zip(*case["samples"]))
     samples.extend(times, flags, energies)
     for start, end, want, *shared in case["tasks"]:

@@ -58,6 +58,7 @@ final class Gpu {
     }
 
     long state;
+    long asked; // the moment at which its driver was asked last
     final List<Reason> reasons;
     private List<Piece> pieces = new ArrayList<>();
 
@@ -119,8 +120,17 @@ final class Gpu {
         return number;
     }
 
+    /**
+     * Whether the program may have used it up to then. That it held no context is known up to the moment at which the
+     * driver was asked last.
+     */
+    private boolean held(long end) {
+        return is(Spec.GPU_HELD) || asked < end;
+    }
+
     /** Whether cg has not told yet who used it up to then, and will. */
     boolean awaited(long end) {
+        if (!is(Spec.GPU_ASKED) || asked < end) return is(Spec.GPU_ASKED);
         return is(Spec.GPU_HELD) && is(Spec.GPU_AWAITED)
             && (pieces.isEmpty() || pieces.get(pieces.size() - 1).to < end);
     }
@@ -196,7 +206,7 @@ final class Gpu {
             else shared = shared.plus(sum, 1);
         }
         double all = own.total + shared.total, by = all > 0 ? joules * 1e6 / all : 0;
-        boolean held = gpu.is(Spec.GPU_HELD), told = gpu.is(Spec.GPU_AWAITED);
+        boolean held = gpu.held(end), told = gpu.is(Spec.GPU_AWAITED);
         long program = whole(own.program * by), other = whole(own.other * by), idle = whole(own.idle * by);
         long rest = Math.max(0, total - program - other - idle), lo = 0, hi = 0;
         if (held) {
@@ -296,7 +306,11 @@ final class Gpu {
         void read() {
             if (of.isEmpty()) return;
             int first = at + Spec.GPU_HEADER_BYTES;
-            for (int i = 0; i < places.size(); i++) of.get(places.get(i)).state = Ring.word(memory, first + 8 * i);
+            long asked = Ring.word(memory, at + Spec.GPU_ASKED_OFFSET); // before the states: they are at least as new
+            for (int i = 0; i < places.size(); i++) {
+                of.get(places.get(i)).asked = asked;
+                of.get(places.get(i)).state = Ring.word(memory, first + 8 * i);
+            }
             long head = Ring.word(memory, at);
             for (next = Math.max(next, head - slots); next < head; next++) {
                 int slot = first + 8 * places.size() + (int) (next % slots) * 8 * Spec.GPU_WORDS;

@@ -72,8 +72,10 @@ final class Spec {
     // is in none of them.
     static final String KIND_GPU = "gpu";
 
-    // What the program used of GPUs (nemb/RING.md): bytes before the words of the GPUs, words of a slot, and slots.
+    // What the program used of GPUs (nemb/RING.md): bytes before the words of the GPUs, where in
+    // them the moment is at which drivers were asked, words of a slot, and slots.
     static final int GPU_HEADER_BYTES = 16;
+    static final int GPU_ASKED_OFFSET = 8;
     static final int GPU_WORDS = 13;
     static final int GPU_SLOTS = 4096;
 
