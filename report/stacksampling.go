@@ -144,7 +144,7 @@ func (r *Run) warnOfStackSampling(told *StackSampling, s *attach.Stats) {
 	}
 	switch {
 	case told.Samples == 0:
-		why := "it ended before its stacks could be read"
+		why := "the measurement was over before its stacks could be read"
 		for _, p := range told.Processes {
 			if p.Why != "" {
 				why = p.Why

@@ -432,7 +432,7 @@ class Unknown(Case):
         samples = _energy.Samples([_energy.Domain("package-0", in_total=True, period_ns=10000000)])
         times = [n * 1000000 for n in range(100)]
         samples.extend(times, [0] * 100, [[t // 10000000 * 200000 for t in times]])  # 20 W
-        e = _energy.energy_of(samples, _energy.Shares(lambda _: 0), [(93000000, 95000000, 0, 2000000)])
+        e, _ = _energy.energy_of(samples, _energy.Shares(lambda _: 0), [(93000000, 95000000, 0, 2000000)])
         self.assertEqual((e.total, e.lo), (0, 0))
         self.assertGreaterEqual(e.hi, 40000)
 

@@ -195,8 +195,8 @@ class Sharing(Case):
         self.assertEqual(list(shares.within(250, 350, b)), [(250, 300, 0.25), (300, 350, 0.5)])
         samples = _energy.Samples([_energy.Domain("d", in_total=True)])
         samples.extend(list(range(0, 1001, 10)), [0] * 101, [[1000 * i for i in range(101)]])
-        x = _energy.energy_of(samples, shares, [(100, 400, a, 300)])
-        y = _energy.energy_of(samples, shares, [(200, 400, b, 200)])
+        x, _ = _energy.energy_of(samples, shares, [(100, 400, a, 300)])
+        y, _ = _energy.energy_of(samples, shares, [(200, 400, b, 200)])
         # 100 uJ a ns: a has 10 mJ alone, 7.5 and 5 of what is shared.
         self.assertEqual([round(v, -2) for v in (x.total, y.total, x.machine, y.machine)], [22500, 7500, 30000, 20000])
         self.assertLessEqual(x.total + y.total, 30000)
