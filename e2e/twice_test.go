@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"cg/report/usage"
 )
@@ -28,10 +30,17 @@ func TestTwoAtOnce(t *testing.T) {
 	}
 	measure := exec.Command(filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"), "run", "-n", "1", "-w", "0", "--sysroot", dir, "--json", "--",
 		"sh", "-c", "while [ ! -e \"$0\" ]; do sleep 0.05; done", filepath.Join(folder, "end"))
+	begun := time.Now()
 	if err := measure.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { measure.Process.Kill(); measure.Wait() }()
+	// Its sampler is what others know it by.
+	for tasks := fmt.Sprintf("/proc/%d/task/*/comm", measure.Process.Pid); !samples(tasks); time.Sleep(time.Millisecond) {
+		if time.Since(begun) > time.Minute {
+			t.Fatal("cg run has begun no sampler")
+		}
+	}
 	var monitors [2]*exec.Cmd
 	seen := false // one of them is there when the other begins, or when it ends
 	for i := range monitors {
@@ -75,4 +84,13 @@ func TestTwoAtOnce(t *testing.T) {
 	if sum > 23*1.02 {
 		t.Errorf("%v W of two programs, and the machine draws 23 W", sum)
 	}
+}
+
+// samples tells whether one of a process's threads samples.
+func samples(tasks string) bool {
+	names, _ := filepath.Glob(tasks)
+	return slices.ContainsFunc(names, func(name string) bool {
+		comm, _ := os.ReadFile(name)
+		return strings.TrimSpace(string(comm)) == "cg-sampler"
+	})
 }
