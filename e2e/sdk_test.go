@@ -330,14 +330,14 @@ var sdkScenarios = []struct {
 	{"Interrupted", sdkInterrupted, false},
 	{"PipesForSensors", sdkPipesForSensors, true},
 	{"NamesAreEscaped", sdkNamesAreEscaped, false},
-	{"SidecarKilled", sdkSidecarKilled, true},
+	{"SidecarKilled", sdkSidecarKilled, false},
 	{"Series", func(t *testing.T, p sdkProgram, env []string) { sdkSeries(t, p, env, 5) }, true},
 	{"Gauges", sdkGauges, true},
 	{"Units", sdkUnits, false},
 	{"Degrades", sdkDegrades, false},
 	{"CSV", sdkCSV, false},
 	{"formulas in CSV", sdkFormula, false},
-	{"OneInAProcess", sdkSecond, true},
+	{"OneInAProcess", sdkSecond, false},
 	{"UnderCg", sdkUnderCg, false},
 }
 
