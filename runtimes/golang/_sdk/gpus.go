@@ -207,7 +207,7 @@ func (u *gpuUse) settle(own, shared gpuSums, by, slack float64) {
 		u.hi = 0
 		return
 	}
-	off := math.Sqrt(own.squares+shared.squares)*by + slack
+	off := math.Sqrt(max(0, own.squares+shared.squares))*by + slack // differences of sums, which are rounded
 	u.lo = min(u.program, int64(math.Floor(max(0, own.lo*by-off)+1e-6)))
 	most := min(float64(u.total)+slack, (own.hi+shared.hi)*by+off)
 	u.hi = max(u.program, int64(math.Ceil(most-1e-6)))
