@@ -100,17 +100,23 @@ func TestBelowPython(t *testing.T) {
 	if err := perf.Check(os.Getpid()); err != nil {
 		t.Skip(err)
 	}
+	for _, path := range append([]string{"python3"}, filepath.SplitList(os.Getenv("CG_PYTHONS"))...) {
+		t.Run(filepath.Base(path), func(t *testing.T) { belowPython(t, path) })
+	}
+}
+
+func belowPython(t *testing.T, path string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	include, err := exec.CommandContext(ctx, "python3", "-c",
+	include, err := exec.CommandContext(ctx, path, "-c",
 		"import sys, sysconfig; print(sys.executable); print(sysconfig.get_path('include'))").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	paths := strings.Fields(string(include))
 	dir := t.TempDir()
-	gcc := exec.CommandContext(ctx, "gcc", "-O2", "-shared", "-fPIC", "-I"+paths[1], "-o", filepath.Join(dir, "below.so"),
-		"testdata/below.c")
+	gcc := exec.CommandContext(ctx, "gcc", "-O2", "-shared", "-fPIC", "-I"+paths[1],
+		"-idirafter"+filepath.Dir(paths[1]), "-o", filepath.Join(dir, "below.so"), "testdata/below.c")
 	if out, err := gcc.CombinedOutput(); err != nil {
 		if _, missing := os.Stat(filepath.Join(paths[1], "Python.h")); missing != nil && os.Getenv("CI") != "true" {
 			t.Skip("Python has no headers here")

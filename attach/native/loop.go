@@ -13,8 +13,8 @@ const evalLoop = "_PyEval_EvalFrameDefault"
 const mostLoop = 1 << 20
 
 // findLoop gives the loop's other parts its name. GCC may put a part of a function behind all functions
-// (-freorder-blocks-and-partition). That part has a symbol of its own, which ends in .cold, and a stripped file does not
-// have it. In Debian's Python 3.14 it is most of the loop. Between the parts are jumps that no two functions have: into
+// (-freorder-blocks-and-partition). That part has a symbol of its own, which ends in .cold. A stripped file lacks
+// it. In Debian's Python 3.14 it is most of the loop. Between the parts are jumps that no two functions have: into
 // the middle of what another entry of .eh_frame describes.
 func (i *image) findLoop(e *elf.File) {
 	n := slices.IndexFunc(i.functions, func(f function) bool { return f.name == evalLoop })

@@ -34,7 +34,7 @@ func TestTables(t *testing.T) {
 		}
 		program := filepath.Join(t.TempDir(), "offsets")
 		if out, err := exec.Command(cc, "-w", "-I", include, "-I", include+"/internal",
-			"-I", filepath.Dir(include), "-o", program,
+			"-idirafter", filepath.Dir(include), "-o", program,
 			"testdata/offsets.c").CombinedOutput(); err != nil {
 			t.Errorf("%s: %s", version, out)
 			continue

@@ -77,16 +77,24 @@ func (u *uses) place(at int) int {
 	return u.slots + u.about.Slots*8*spec.GpuWords
 }
 
+// gpuOf is the ring and a GPU's number in it, nil where readers have none of it. The sampler is locked.
+func (s *Sampler) gpuOf(domain int) (r *ring, i int) {
+	if s.ring == nil {
+		return nil, 0
+	}
+	i, is := s.ring.uses.of[domain]
+	if !is {
+		return nil, 0
+	}
+	return s.ring, i
+}
+
 // TellGPU shows the state of a domain's GPU to readers of the ring.
 func (s *Sampler) TellGPU(domain int, g GPUState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ring == nil {
-		return
-	}
-	r := s.ring
-	i, is := r.uses.of[domain]
-	if !is {
+	r, i := s.gpuOf(domain)
+	if r == nil {
 		return
 	}
 	v := uint64(g.Reason) << spec.GpuReasonShift
@@ -112,12 +120,8 @@ func (s *Sampler) TellGPUsAsked(at checkpoint.Instant) {
 func (s *Sampler) TellGPUUse(domain int, g GPUUse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ring == nil {
-		return
-	}
-	r := s.ring
-	i, is := r.uses.of[domain]
-	if !is {
+	r, i := s.gpuOf(domain)
+	if r == nil {
 		return
 	}
 	u := &r.uses

@@ -11,5 +11,5 @@ for w in words: print("word %#x" % w)
 include=$("$1" -c 'import sysconfig; print(sysconfig.get_path("include"))')
 program=$(mktemp)
 trap 'rm -f "$program"' EXIT
-gcc -w -I "$include" -I "$include/internal" -I "$include/.." -o "$program" offsets.c
+gcc -w -I "$include" -I "$include/internal" -idirafter "$include/.." -o "$program" offsets.c
 "$program"

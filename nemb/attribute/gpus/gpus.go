@@ -205,13 +205,7 @@ func (l *Log) instance(s *span, in nemb.Instance, of func(pid int) Owner) {
 	var weights [3]float64 // of the program, others and unknown
 	sum := 0.0
 	for _, m := range in.Members {
-		k := 2
-		switch l.note(of, m.PID) {
-		case Program:
-			k, l.held = 0, true
-		case Other:
-			k = 1
-		}
+		k := l.row(of, m.PID)
 		weights[k] += m.Weight
 		sum += m.Weight
 	}
@@ -242,6 +236,18 @@ func (l *Log) note(of func(pid int) Owner, pid int) Owner {
 	return owner
 }
 
+// row is 0 for a process of the program, 1 for another, and 2 where it is not known.
+func (l *Log) row(of func(pid int) Owner, pid int) int {
+	switch l.note(of, pid) {
+	case Program:
+		l.held = true
+		return 0
+	case Other:
+		return 1
+	}
+	return 2
+}
+
 func (l *Log) contexts(s *span, o nemb.Occupancy, of func(pid int) Owner) {
 	l.knowsHeld = l.knowsHeld && o.KnowsContexts
 	for _, c := range o.Contexts {
@@ -263,13 +269,7 @@ func (l *Log) contexts(s *span, o nemb.Occupancy, of func(pid int) Owner) {
 func (l *Log) account(o nemb.Occupancy, of func(pid int) Owner) {
 	var now [3]lives
 	for _, p := range o.Lifetimes {
-		k := 2
-		switch l.note(of, p.PID) {
-		case Program:
-			k, l.held = 0, true
-		case Other:
-			k = 1
-		}
+		k := l.row(of, p.PID)
 		now[k].busy += float64(p.Busy)
 		now[k].lo += float64(p.Lo)
 		now[k].hi += float64(p.Hi)
