@@ -2,6 +2,8 @@
 # Compares cg with NVIDIA's CUPTI, which needs no GPU for it: the layout of each structure with the headers of
 # several versions, NVTX's own header, and what the library of CUDA 12.9 says of metrics. check.sh FOLDER [PYTHON] keeps the packages in FOLDER.
 # Its status is 3 where they cannot be fetched.
+#
+#	CG=path   the cg to use; built from this tree otherwise
 set -eu
 folder=$1 python=${2:-python3}
 cd "$(dirname "$0")/../.."
@@ -46,10 +48,11 @@ cc -shared -fPIC -pthread -D_GNU_SOURCE -o "$folder/kernels.so" runtimes/native/
 "$python" testdata/cupti/nvtx.py "$folder/nvtx" "$folder/kernels.so"
 
 [ "$(uname -m)" = x86_64 ] || exit 0 # the wheel that was fetched is the machine's; the figures are those of one
-go build -o "$folder/cg" .
+cg=${CG:-$folder/cg}
+[ -n "${CG:-}" ] || go build -trimpath -o "$cg" .
 export CG_CUPTI="$folder/12.9.79/nvidia/cuda_cupti/lib"
 unset CG_SYSROOT
-"$folder/cg" gpu metrics --chip GH100 --json >"$folder/metrics.json"
+"$cg" gpu metrics --chip GH100 --json >"$folder/metrics.json"
 "$python" - "$folder/metrics.json" <<'EOF'
 import json, sys
 metrics = json.load(open(sys.argv[1]))["metrics"]
@@ -59,12 +62,12 @@ assert active == [{"name": "sm__cycles_active", "kind": "counter", "unit": "sm",
                    "description": "# of cycles with at least one warp in flight"}], active
 print(len(metrics), "metrics of GH100")
 EOF
-"$folder/cg" gpu metrics --chip GH100 sm__cycles_active | grep -x sm__cycles_active.avg.pct_of_peak_sustained_elapsed >/dev/null
+"$cg" gpu metrics --chip GH100 sm__cycles_active | grep -x sm__cycles_active.avg.pct_of_peak_sustained_elapsed >/dev/null
 for chip in TU102 GA100 AD102 GB202; do
-	"$folder/cg" gpu metrics --chip $chip --search sm__cycles_active | grep "^sm__cycles_active  *counter" >/dev/null
+	"$cg" gpu metrics --chip $chip --search sm__cycles_active | grep "^sm__cycles_active  *counter" >/dev/null
 done
 CG_CUPTI="$folder/13.5.25/nvidia/cu13/lib" # which recurses without end where there is no driver, if it is asked
-if "$folder/cg" gpu metrics --chip GH100 >"$folder/out" 2>&1; then
+if "$cg" gpu metrics --chip GH100 >"$folder/out" 2>&1; then
 	echo "CUPTI 13.5 works here"
 else
 	grep -q 'from CUDA 13.2 on CUPTI needs the driver' "$folder/out"
