@@ -3,7 +3,6 @@ package measure
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -25,24 +24,6 @@ import (
 	"cg/nemb/account"
 	"cg/nemb/attribute"
 )
-
-// program compiles testdata/random.c with the native runtime. With both the reader can
-// keep it between two events, of which it writes words, too.
-func program(t testing.TB, both bool) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "random")
-	args := []string{"-O2", "-Wall", "-Werror", "-pthread", "-I", "../runtimes/native", "-o", path, "testdata/random.c"}
-	if both {
-		args = append(args, "-DCG_BOTH")
-	}
-	if out, err := exec.Command("cc", args...).CombinedOutput(); err != nil {
-		if errors.Is(err, exec.ErrNotFound) && os.Getenv("CI") != "true" {
-			t.Skip("no C compiler")
-		}
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return path
-}
 
 // twice attributes a program's words and what it adds up, each by itself, with
 // the same samples of a machine whose power changes from window to window.
@@ -201,7 +182,7 @@ func sameCalls(t *testing.T, want, got map[string]uint64) {
 // What a program adds up and what it tells word by word give the same: calls
 // to the last one, energies within 0.1 % of the total.
 func TestAddedUpIsWhatIsTold(t *testing.T) {
-	path := program(t, true)
+	path := program(t, "random", "-DCG_BOTH") // the reader can keep it between two events, of which it writes words, too
 	for _, c := range []struct {
 		name string
 		args []string
@@ -286,7 +267,7 @@ func (w *twice) checkForks(t *testing.T, without attribute.Result, forks string)
 // Twenty times, at a random moment: what a killed program says it has called
 // is there.
 func TestKilledAdder(t *testing.T) {
-	path := program(t, false)
+	path := program(t, "random")
 	for round := range 20 {
 		c, err := checkpoint.New(checkpoint.SystemClock(), 0)
 		if err != nil {
@@ -337,7 +318,7 @@ func TestKilledAdder(t *testing.T) {
 // sites and for many; and what share of a processor cg takes while a program tells next
 // to nothing, a million or ten million events a second.
 func BenchmarkAdded(b *testing.B) {
-	path := program(b, false)
+	path := program(b, "random")
 	for _, sites := range []string{"1", "16", "512", "4000"} {
 		b.Run("event-"+sites, func(b *testing.B) {
 			least := map[string]float64{}

@@ -4,12 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -40,19 +38,6 @@ type virtual struct {
 type virtualPart struct {
 	begin   checkpoint.Tick
 	counted uint64
-}
-
-func buildVirtual(t testing.TB) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "budget")
-	args := []string{"-O2", "-Wall", "-Werror", "-pthread", "-I", "../runtimes/native", "-o", path, "testdata/budget.c"}
-	if out, err := exec.Command("cc", args...).CombinedOutput(); err != nil {
-		if errors.Is(err, exec.ErrNotFound) && os.Getenv("CI") != "true" {
-			t.Skip("no C compiler")
-		}
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return path
 }
 
 // runVirtual runs testdata/budget.c. A tick is a nanosecond, and all of the program
@@ -168,7 +153,7 @@ var virtualPrograms = []string{"even", "uneven", "callers", "slower", "phases", 
 // The program's clock is its own, and the bursts are drawn from the seed: each run is the
 // same again.
 func TestTimesOfCountedCalls(t *testing.T) {
-	path := buildVirtual(t)
+	path := program(t, "budget")
 	seeds := long.Rounds(t, 2, 9)
 	// A figure that is off by less is of a function that used next to nothing: a part of
 	// the run.
@@ -210,7 +195,7 @@ func TestTimesOfCountedCalls(t *testing.T) {
 // What checkpoints take is known, and within the budget unless counting alone takes more.
 // Without a budget each event is timed.
 func TestOverheadIsWithinTheBudget(t *testing.T) {
-	path := buildVirtual(t)
+	path := program(t, "budget")
 	for _, c := range []struct {
 		program string
 		budget  float64
@@ -252,7 +237,7 @@ func TestOverheadIsWithinTheBudget(t *testing.T) {
 
 // Where each event is timed, none stands for others.
 func TestNothingIsDrawnWhereEachEventIsTimed(t *testing.T) {
-	v := runVirtual(t, buildVirtual(t), "sparse", 1, 0.1)
+	v := runVirtual(t, program(t, "budget"), "sparse", 1, 0.1)
 	if v.result.Counted.Events != 0 || v.drawn != [2]uint64{} {
 		t.Errorf("%d are counted, and %d short and %d long ones drawn", v.result.Counted.Events, v.drawn[0], v.drawn[1])
 	}
@@ -260,7 +245,7 @@ func TestNothingIsDrawnWhereEachEventIsTimed(t *testing.T) {
 
 // A pause that was drawn where many events were to come ends where few come.
 func TestPausesEndWhereEachEventIsTimed(t *testing.T) {
-	path := buildVirtual(t)
+	path := program(t, "budget")
 	for seed := range 4 {
 		v := runVirtual(t, path, "calming", seed+1, 0.02)
 		late := uint64(0)
@@ -277,7 +262,7 @@ func TestPausesEndWhereEachEventIsTimed(t *testing.T) {
 
 // A call that called something is none that called nothing, whatever of it was counted.
 func TestCallsThatCallAreKnown(t *testing.T) {
-	v := runVirtual(t, buildVirtual(t), "crossing", 1, 0.1)
+	v := runVirtual(t, program(t, "budget"), "crossing", 1, 0.1)
 	if v.mark > 0 || v.result.Counted.Events == 0 {
 		t.Errorf("%d calls passed for others, %d events are counted", v.mark, v.result.Counted.Events)
 	}

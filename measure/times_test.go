@@ -26,7 +26,7 @@ func (v *virtual) timesOf() map[checkpoint.SiteID]attribute.Times {
 // Where each call is timed, the shortest and the longest are exact, and the others within
 // a bin, which is no wider than a quarter.
 func TestTimesOfTimedCalls(t *testing.T) {
-	path := buildVirtual(t)
+	path := program(t, "budget")
 	for _, name := range []string{"uneven", "tailed", "many", "hiccups", "nested"} {
 		v := runVirtual(t, path, name, 1, 0)
 		all := v.timesOf()
@@ -52,7 +52,7 @@ func TestTimesOfTimedCalls(t *testing.T) {
 // Where calls are timed in bursts, the times of all are within their intervals in 95 of 100,
 // though other shares of them are drawn at other times.
 func TestTimesOfDrawnCalls(t *testing.T) {
-	path := buildVirtual(t)
+	path := program(t, "budget")
 	seeds := long.Rounds(t, 2, 9)
 	within, all, narrow := 0, 0, 0
 	for _, name := range []string{"even", "uneven", "slower", "phases", "periodic", "tailed", "many", "sparse_first",
@@ -88,7 +88,7 @@ func TestTimesOfDrawnCalls(t *testing.T) {
 // Where few calls are drawn at first, and then many, the intervals are as wide as the few
 // make them.
 func TestTimesOfUnlikeShares(t *testing.T) {
-	path := buildVirtual(t)
+	path := program(t, "budget")
 	within, all, wide := 0, 0, 0
 	for seed := range 40 {
 		v := runVirtual(t, path, "thinner", seed+1, 0.025)
@@ -113,7 +113,7 @@ func TestTimesOfUnlikeShares(t *testing.T) {
 // Calls that were drawn stand for as many as there were, also where the share of the events that is timed
 // becomes another with each window: what a share brings about lasts no longer than the share.
 func TestTimesOfChangingShares(t *testing.T) {
-	path := buildVirtual(t)
+	path := program(t, "budget")
 	for seed := range 5 {
 		v := runVirtual(t, path, "lagging", seed+1, 0.1)
 		all := v.timesOf()
@@ -128,7 +128,7 @@ func TestTimesOfChangingShares(t *testing.T) {
 
 // A sum of squares that has no more room says that nothing is known.
 func TestTimesOfHeavyBursts(t *testing.T) {
-	v := runVirtual(t, buildVirtual(t), "heavy", 1, 0.1)
+	v := runVirtual(t, program(t, "budget"), "heavy", 1, 0.1)
 	got := v.timesOf()
 	if len(got) != 2 || got[2].Median.Hi != -1 || got[2].P95.Hi != -1 || got[3].Median.Hi < 0 {
 		t.Errorf("%+v", got)
