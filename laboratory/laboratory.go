@@ -121,8 +121,8 @@ func (l *Lab) Run(ctx context.Context, c Case, seed uint64) (values []Value, pro
 	}
 	var in *group
 	if c.Quota > 0 {
-		g, err := newGroup("/sys/fs/cgroup", c.Quota)
-		if err != nil {
+		var g group
+		if g, err = newGroup("/sys/fs/cgroup", c.Quota); err != nil {
 			return nil, program, err
 		}
 		defer func() { err = errors.Join(err, g.remove()) }()

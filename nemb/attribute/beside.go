@@ -1,14 +1,16 @@
 package attribute
 
 import (
+	"cmp"
+
 	"cg/checkpoint"
 	"cg/nemb"
 	"cg/nemb/attribute/paths"
 	"cg/nemb/attribute/windows"
 )
 
-// guess is what others may have drawn at most, as a multiple of the mean, if no higher power was seen: it is two
-// standard deviations above, where nothing is known of a power (regression).
+// guess is what others, or a function of which nothing is known, may have drawn at most, as a multiple of the mean, if
+// no higher power was seen: it is two standard deviations above, where nothing is known of a power (regression).
 const guess = 2
 
 // doubtBeside puts what ran beside the program into the bounds: as far as its power was found, the program's energy is
@@ -73,15 +75,31 @@ func (x *explanation) doubted(d int, b windows.Bounds, beside windows.Beside) wi
 	return windows.Bounds{Lo: b.Lo - down, Hi: b.Hi + up}
 }
 
+// lag is the time constant of the filter that a domain's counter was found to have, in nanoseconds, whether or not the
+// fit that found it tells functions apart; 0 where none was found.
+func (x *explanation) lag(d int) float64 {
+	if f := cmp.Or(x.fits[d], x.noisy[d]); f != nil {
+		return f.Lag
+	}
+	return 0
+}
+
+// alone is what the windows show of a site in a domain, without what others may have drawn beside, itself and with what
+// it called. Where the counter is filtered a window has what was used before it: that is anything of the program's.
+func (x *explanation) alone(d int, site checkpoint.SiteID) (self, inclusive windows.Bounds) {
+	if x.lag(d) > 0 {
+		domain := &x.windows.Domains[d]
+		all := windows.Bounds{Hi: domain.ProgramHi * domain.Domain.Hi}
+		return all, all
+	}
+	return x.windows.Bounds(site, d)
+}
+
 // hardBounds is what the windows alone show of a site in a domain, itself and with what it called: at least what it had
 // for itself, less what others may have drawn then, and at most all that was used when it ran. A counter that is
 // filtered shows no such thing.
 func (x *explanation) hardBounds(d int, site checkpoint.SiteID) (self, inclusive windows.Bounds) {
-	self, inclusive = x.windows.Bounds(site, d)
-	if f := x.fits[d]; f != nil && f.Lag > 0 { // a window has what was used before it
-		most := x.windows.Domains[d].ProgramHi * x.windows.Domains[d].Domain.Hi
-		self, inclusive = windows.Bounds{Hi: most}, windows.Bounds{Hi: most}
-	}
+	self, inclusive = x.alone(d, site)
 	others, all := x.windows.Others(site, d)
 	down, _ := x.beside[d][site].Off(x.most[d])
 	self = windows.Bounds{Lo: max(0, self.Lo-down), Hi: self.Hi + others}

@@ -181,7 +181,7 @@ func (o *outcome) bound(c *Cost, halfWidth []map[checkpoint.SiteID]float64, most
 		s := o.selfBounds(d, c.Site, c.Domains[d]).Widened(off)
 		own, all := o.windows.Divided(c.Site, d)
 		if o.estimate(d, o.contexts.function(c.Site)) == nil {
-			alone, _ := o.windows.Bounds(c.Site, d)
+			alone, _ := o.alone(d, c.Site)
 			c.besideDoubt += max(0, min(s.Hi, most)-max(0, s.Lo)-(alone.Hi-alone.Lo)-2*off)
 		}
 		self.Lo, self.Hi = self.Lo+max(0, s.Lo-own.Lo), self.Hi+max(0, s.Hi+own.Hi)

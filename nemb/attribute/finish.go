@@ -85,9 +85,9 @@ func (o *outcome) idleOfCalls() (watts float64) {
 
 // lagOfCalls is the longest time constant of the counters whose energy long calls have, in nanoseconds.
 func (o *outcome) lagOfCalls() (constant float64) {
-	for d, f := range o.fits {
-		if o.windows.Domains[d].Domain.InTotal && f != nil {
-			constant = max(constant, f.Lag)
+	for d := range o.windows.Domains {
+		if o.windows.Domains[d].Domain.InTotal {
+			constant = max(constant, o.lag(d))
 		}
 	}
 	return constant

@@ -10,6 +10,7 @@ import (
 	"cg/nemb"
 	"cg/nemb/attribute/paths"
 	"cg/nemb/attribute/regression"
+	"cg/nemb/attribute/windows"
 )
 
 // The intervals of inclusive energies take all replicas up to so many call paths,
@@ -179,15 +180,21 @@ func (x *explanation) drawnColumn(d int, n int32, doubts map[regression.Column]f
 
 // drawUnresolved draws factors of the energy of a function that the fit does not resolve,
 // from a normal distribution as wide as its bounds, or as what the fit says of its energy
-// if that is less; nil for what is no function.
+// if that is less; nil for what is no function. Where the counter is filtered, one of which the fit says nothing has
+// what its windows show at most, or guess times its part by time.
 func (x *explanation) drawUnresolved(d int, k regression.Column, energy float64, random *rand.Rand) []float64 {
 	site := x.contexts.site(k)
 	if site == 0 {
 		return nil
 	}
-	bounds, _ := x.windows.Bounds(site, d)
+	bounds, _ := x.alone(d, site)
+	e := x.fits[d].Columns[k]
+	if e == nil && x.lag(d) > 0 { // so little ran that all of the program's energy would drown its callers'
+		shown, _ := x.windows.Bounds(site, d)
+		bounds = windows.Bounds{Hi: max(shown.Hi, guess*energy)}
+	}
 	width := max(0, bounds.Hi-bounds.Lo) / 4
-	if e := x.fits[d].Columns[k]; e != nil {
+	if e != nil {
 		width = min(width, math.Hypot(e.HalfWidth*x.scale[d]/x.fits[d].Quantile, e.Energy*x.scale[d]-energy))
 	}
 	factors := make([]float64, regression.Replicas)

@@ -460,6 +460,7 @@ func together(parts []*Estimate, time, quantile float64) *Estimate {
 	edges := 0.0
 	for _, p := range parts {
 		e.Energy += p.Energy
+		e.Blur += p.Blur
 		edges += p.Edges * p.Edges
 	}
 	for i := range Replicas {
@@ -474,5 +475,6 @@ func together(parts []*Estimate, time, quantile float64) *Estimate {
 	if e.HalfWidth > Unsure*e.Energy {
 		e.Reason = Noisy
 	}
+	e.HalfWidth += e.Blur // which makes none Noisy (estimate)
 	return e
 }

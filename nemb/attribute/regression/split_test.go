@@ -195,3 +195,16 @@ func TestContextsInBlocksAreBounded(t *testing.T) {
 		t.Errorf("%d columns have %g of %g ns", len(seen), sum, total)
 	}
 }
+
+// What the parts of a function may be off by beyond their replicas is in its interval, as in theirs, and makes it no noise.
+func TestPartsKeepTheirBlur(t *testing.T) {
+	same := make([]float64, Replicas)
+	for i := range same {
+		same[i] = 1
+	}
+	parts := []*Estimate{{Energy: 60, HalfWidth: 33, Edges: 3, Blur: 30, Replicas: same},
+		{Energy: 40, HalfWidth: 29, Edges: 4, Blur: 25, Replicas: same}}
+	if e := together(parts, 1, 2); e.Energy != 100 || e.Blur != 55 || e.HalfWidth != 60 || e.Edges != 5 || e.Reason != Resolved {
+		t.Errorf("%+v, want 100 +- 60, 55 of it blur", e)
+	}
+}
