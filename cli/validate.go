@@ -29,10 +29,10 @@ percent of the true energy. --sampler and --live test this machine.
 --program measures whole programs in Python, Java, Go, C and JavaScript whose
 functions draw known power, and prints for each the errors in percent of the true
 energy, the median half width of the intervals, how many values are not
-resolvable or have no interval, how many intervals have the truth, and the error
-of the whole program's energy with how many of its intervals hold. A row that
-holds clearly less than 93 % says "too few". A row takes --runs times 3 to 10
-seconds.
+resolvable or have no interval and why, with the runs of which nothing is told,
+how many intervals have the truth, and the error of the whole program's energy
+with how many of its intervals hold. A row that holds clearly less than 93 % says
+"too few". A row takes --runs times 3 to 10 seconds.
 
 --live --report FILE says nothing of simulated counters. It watches each source of
 energy of this machine by itself, at rest and under load: what its counters claim

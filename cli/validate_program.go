@@ -1,15 +1,19 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -21,25 +25,35 @@ import (
 
 // laboratoryRow is a row of cg validate --program --json. What no run told is null.
 type laboratoryRow struct {
-	Program    string   `json:"program"`
-	Language   string   `json:"language"`
-	IntervalMs float64  `json:"interval_ms"`
-	Runs       int      `json:"runs"`
-	Values     int      `json:"values"`
-	Held       int      `json:"held"`
-	Untold     int      `json:"untold"`
-	Unresolved int      `json:"unresolved"`
-	Bias       float64  `json:"bias_percent"`
-	Median     *float64 `json:"median_error_percent"`
-	Worst      float64  `json:"worst_error_percent"`
-	HalfWidth  *float64 `json:"median_half_width_percent"`
-	Kept       *bool    `json:"kept"`
+	Program    string  `json:"program"`
+	Language   string  `json:"language"`
+	IntervalMs float64 `json:"interval_ms"`
+	Runs       int     `json:"runs"`
+	Values     int     `json:"values"`
+	Held       int     `json:"held"`
+	Untold     int     `json:"untold"`
+	Unresolved int     `json:"unresolved"`
+	// Reasons is how many values are not resolvable or have no interval, for each of cg's reasons; none where all are.
+	Reasons map[string]int `json:"reasons,omitempty"`
+	// Silent are the runs of which no function has an interval, by their number from 1 on; none as a rule.
+	Silent    []silentRun `json:"silent_runs,omitempty"`
+	Bias      float64     `json:"bias_percent"`
+	Median    *float64    `json:"median_error_percent"`
+	Worst     float64     `json:"worst_error_percent"`
+	HalfWidth *float64    `json:"median_half_width_percent"`
+	Kept      *bool       `json:"kept"`
 	// Of the runs by counters: how many told the program's energy, how many of these intervals hold, and the mean of
 	// the errors whatever their sign.
 	Programs     int      `json:"programs"`
 	ProgramsHeld int      `json:"programs_held"`
 	ProgramError *float64 `json:"program_error_percent"`
 	Left         string   `json:"left_out,omitempty"` // why it was not run
+}
+
+// silentRun is a run of a row of which cg told no function's interval, and why not.
+type silentRun struct {
+	Run int    `json:"run"`
+	Why string `json:"why"`
 }
 
 // validatePrograms runs the cases of the laboratory, and prints a row as soon as its runs are over.
@@ -123,7 +137,7 @@ func runRow(ctx context.Context, lab *laboratory.Lab, of laboratory.Case, runs i
 	}
 	r := laboratory.Row{Case: of}
 	for seed := range runs {
-		values, program, err := lab.Run(ctx, of, uint64(seed+1))
+		out, err := lab.Run(ctx, of, uint64(seed+1))
 		if errors.Is(err, laboratory.ErrNoQuota) {
 			row.Left = "no control group with a quota can be made here"
 			return row, nil
@@ -131,8 +145,13 @@ func runRow(ctx context.Context, lab *laboratory.Lab, of laboratory.Case, runs i
 		if err != nil {
 			return row, err
 		}
-		r.Add(values, program)
+		r.Add(out)
 	}
+	return row.with(&r), nil
+}
+
+// with is the row with what its runs showed.
+func (row laboratoryRow) with(r *laboratory.Row) laboratoryRow {
 	percent := func(v float64) *float64 {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil
@@ -148,7 +167,30 @@ func runRow(ctx context.Context, lab *laboratory.Lab, of laboratory.Case, runs i
 	if r.Programs > 0 {
 		row.ProgramError = percent(r.WholeOff)
 	}
-	return row, nil
+	row.Reasons = r.Reasons
+	for _, s := range r.Silent {
+		row.Silent = append(row.Silent, silentRun{s.Run, s.Why})
+	}
+	return row
+}
+
+// untold is how many values are not resolvable or have no interval, and why: cg's reasons, the most frequent first, and
+// the runs that tell nothing.
+func (r laboratoryRow) untold() string {
+	text := strconv.Itoa(r.Unresolved + r.Untold)
+	var why []string
+	for _, reason := range slices.SortedFunc(maps.Keys(r.Reasons), func(x, y string) int {
+		return cmp.Or(cmp.Compare(r.Reasons[y], r.Reasons[x]), cmp.Compare(x, y))
+	}) {
+		why = append(why, fmt.Sprintf("%s %d", reason, r.Reasons[reason]))
+	}
+	for _, s := range r.Silent {
+		why = append(why, fmt.Sprintf("nothing told in run %d: %s", s.Run, strings.ReplaceAll(s.Why, "|", "/")))
+	}
+	if len(why) > 0 {
+		text += ": " + strings.Join(why, "; ")
+	}
+	return text
 }
 
 // whole says how far the energy of the whole program is off, and how many of its intervals hold.
@@ -175,9 +217,9 @@ func (r laboratoryRow) print(w io.Writer) error {
 	if !*r.Kept {
 		says = ", too few"
 	}
-	_, err := shown.Fprintf(w, "| %s | %s | %g ms | %d | %+.1f | %s | %.1f | %s | %d | %.1f %%%s | %s |\n", r.Program,
+	_, err := shown.Fprintf(w, "| %s | %s | %g ms | %d | %+.1f | %s | %.1f | %s | %s | %.1f %%%s | %s |\n", r.Program,
 		r.Language, r.IntervalMs, r.Values, r.Bias, number(r.Median), r.Worst, number(r.HalfWidth),
-		r.Unresolved+r.Untold,
+		r.untold(),
 		100*float64(r.Held)/math.Max(1, float64(r.Values)), says, r.whole())
 	return err
 }

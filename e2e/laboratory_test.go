@@ -31,11 +31,15 @@ func TestLaboratory(t *testing.T) {
 	} {
 		t.Run(c.Name, func(t *testing.T) {
 			c.Language, c.Every, c.Program.Length = "python", 10*time.Millisecond, 500*time.Millisecond
-			values, program, err := lab.Run(t.Context(), c, 1)
+			out, err := lab.Run(t.Context(), c, 1)
 			if errors.Is(err, laboratory.ErrNotPermitted) && os.Getenv("CI") != "true" {
 				t.Skip(err)
 			} else if err != nil {
 				t.Fatal(err)
+			}
+			values, program := out.Values, out.Program
+			if out.Untold != "" {
+				t.Errorf("nothing is told: %s", out.Untold)
 			}
 			if len(values) != 2*c.Program.Functions {
 				t.Errorf("%d values of %d functions", len(values), c.Program.Functions)

@@ -56,6 +56,15 @@ func (v Value) Holds() bool {
 	return v.Told && v.Lo-simulate.UnitIntel <= v.Truth && v.Truth <= v.Hi+simulate.UnitIntel
 }
 
+// Outcome is what one run of a case showed.
+type Outcome struct {
+	Values  []Value
+	Program Value // the whole program's energy, in joules
+	// Untold says why cg told no interval of any function, "" where it told one: what cg says of the run's energy, or
+	// else the functions' reasons.
+	Untold string
+}
+
 // Lab runs cases.
 type Lab struct {
 	Cg  string   // the command cg
@@ -66,29 +75,28 @@ type Lab struct {
 	nice int
 }
 
-// Run measures a case once: what each function used, and the program. Cases of other seeds call other functions for
-// other times.
-func (l *Lab) Run(ctx context.Context, c Case, seed uint64) (values []Value, program Value, err error) {
+// Run measures a case once. Cases of other seeds call other functions for other times.
+func (l *Lab) Run(ctx context.Context, c Case, seed uint64) (out Outcome, err error) {
 	l.runs++
 	dir := filepath.Join(l.Dir, strconv.Itoa(l.runs))
 	root := filepath.Join(dir, "machine")
 	if err := os.MkdirAll(root, 0o700); err != nil {
-		return nil, program, fmt.Errorf("laboratory: %w", err)
+		return out, fmt.Errorf("laboratory: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	// The program is the same each time, so it is instrumented and compiled once; its seed is an argument.
 	text, name, err := c.Program.source(c.Language)
 	if err != nil {
-		return nil, program, err
+		return out, err
 	}
 	file := filepath.Join(dir, name)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return nil, program, fmt.Errorf("laboratory: %w", err)
+		return out, fmt.Errorf("laboratory: %w", err)
 	}
 	cells := filepath.Join(dir, "page")
 	p, err := newPage(cells, c.Program.Functions, c.Program.workers())
 	if err != nil {
-		return nil, program, err
+		return out, err
 	}
 	defer p.close()
 	var of *stat
@@ -100,11 +108,11 @@ func (l *Lab) Run(ctx context.Context, c Case, seed uint64) (values []Value, pro
 		b := newBoard(p, c.Machine, seed)
 		tree, err := newTree(root, b.zones(seed))
 		if err != nil {
-			return nil, program, err
+			return out, err
 		}
 		defer tree.close()
 		if of, err = newStat(b, tree, filepath.Join(dir, "stat")); err != nil {
-			return nil, program, err
+			return out, err
 		}
 		defer of.used.Close()
 		stop = b.start(tree.show, of.show)
@@ -123,7 +131,7 @@ func (l *Lab) Run(ctx context.Context, c Case, seed uint64) (values []Value, pro
 	if c.Quota > 0 {
 		var g group
 		if g, err = newGroup("/sys/fs/cgroup", c.Quota); err != nil {
-			return nil, program, err
+			return out, err
 		}
 		defer func() { err = errors.Join(err, g.remove()) }()
 		in = &g
@@ -131,10 +139,12 @@ func (l *Lab) Run(ctx context.Context, c Case, seed uint64) (values []Value, pro
 	r, err := l.measure(ctx, dir, machine{of, in},
 		append(args, c.Language, file, cells, strconv.FormatUint(seed, 10)))
 	if err != nil {
-		return nil, program, err
+		return out, err
 	}
 	stop()
-	return c.values(r, p), c.program(r, p), nil
+	out.Values, out.Program = c.values(r, p), c.program(r, p)
+	out.Untold = untold(r, out.Values)
+	return out, nil
 }
 
 // machine is what cg runs on: with a /proc/stat of its own, and in a control group; nil for that of this process.

@@ -136,15 +136,18 @@ func TestValues(t *testing.T) {
 		t.Errorf("%+v %+v", v, w)
 	}
 	row := Row{}
-	row.Add([]Value{v, w, {Truth: 1, Figure: 2, Lo: 1.5, Hi: 2, Told: true}},
-		Value{Truth: 4, Figure: 5, Lo: 3, Hi: 6, Told: true})
-	row.Add(nil, Value{Truth: 4, Figure: 3, Lo: 2, Hi: 3.5, Told: true})
-	row.Add(nil, Value{Truth: 4})
+	row.Add(Outcome{Values: []Value{v, w, {Truth: 1, Figure: 2, Lo: 1.5, Hi: 2, Told: true}},
+		Program: Value{Truth: 4, Figure: 5, Lo: 3, Hi: 6, Told: true}})
+	row.Add(Outcome{Program: Value{Truth: 4, Figure: 3, Lo: 2, Hi: 3.5, Told: true}})
+	row.Add(Outcome{Program: Value{Truth: 4}, Untold: "the counter broke"})
 	if row.Values != 2 || row.Held != 1 || row.Untold != 1 || row.Unresolved != 1 || row.Worst != 1 || math.Abs(row.Bias-0.4) > 1e-12 {
 		t.Errorf("%+v", row)
 	}
 	if row.Runs != 3 || row.Programs != 2 || row.Whole != 1 || row.WholeOff != 0.25 {
 		t.Errorf("%+v", row)
+	}
+	if len(row.Silent) != 1 || row.Silent[0] != (Silence{3, "the counter broke"}) || len(row.Reasons) != 1 || row.Reasons["collinear"] != 2 {
+		t.Errorf("%+v, %v", row.Silent, row.Reasons)
 	}
 	row = Row{Values: 1000, Held: 880}
 	if row.IsKept() {
@@ -152,5 +155,24 @@ func TestValues(t *testing.T) {
 	}
 	if row.Held = 925; !row.IsKept() {
 		t.Error("925 of 1000 may be 93 %")
+	}
+}
+
+// A run in which nothing is told says why: what cg says of the run's energy, or else of its functions.
+func TestUntold(t *testing.T) {
+	fault := &report.Run{Warnings: []report.Warning{{Slug: "energy-unknown", Message: "the counter is stuck"}}}
+	for _, of := range []struct {
+		run    *report.Run
+		values []Value
+		want   string
+	}{
+		{&report.Run{}, []Value{{Unresolved: "no sensor"}, {Told: true}}, ""},
+		{&report.Run{}, []Value{{Unresolved: "no sensor"}, {Unresolved: "no sensor"}, {}}, "no reason is told, no sensor"},
+		{fault, []Value{{Unresolved: "no sensor"}}, "the counter is stuck"},
+		{&report.Run{}, nil, "no function is told"},
+	} {
+		if got := untold(of.run, of.values); got != of.want {
+			t.Errorf("%v: %q, want %q", of.values, got, of.want)
+		}
 	}
 }

@@ -9,35 +9,54 @@ import (
 type Row struct {
 	Case       Case
 	Runs       int
-	Values     int     // that have an interval, self and inclusive ones each
-	Held       int     // of these, whose interval has the truth
-	Untold     int     // values without an interval, in none of the other figures
-	Unresolved int     // values that cg calls not resolvable; their intervals count
-	Bias       float64 // the mean error
-	Median     float64 // the median of the errors, whatever their sign
-	Worst      float64
-	HalfWidth  float64 // the median of the intervals' half widths
-	Programs   int     // runs whose program has an interval
-	Whole      int     // of these, whose interval has the truth
-	WholeOff   float64 // the mean of the errors of the programs' energies, whatever their sign
-	errors     []float64
-	widths     []float64
+	Values     int // that have an interval, self and inclusive ones each
+	Held       int // of these, whose interval has the truth
+	Untold     int // values without an interval, in none of the other figures
+	Unresolved int // values that cg calls not resolvable; their intervals count
+	// Reasons is how many values cg calls not resolvable, with an interval or without, for each of its reasons.
+	Reasons map[string]int
+	// Silent are the runs of which cg told no function's interval.
+	Silent    []Silence
+	Bias      float64 // the mean error
+	Median    float64 // the median of the errors, whatever their sign
+	Worst     float64
+	HalfWidth float64 // the median of the intervals' half widths
+	Programs  int     // runs whose program has an interval
+	Whole     int     // of these, whose interval has the truth
+	WholeOff  float64 // the mean of the errors of the programs' energies, whatever their sign
+	errors    []float64
+	widths    []float64
+}
+
+// Silence is a run of which cg told no function's interval.
+type Silence struct {
+	Run int    // the first is 1
+	Why string // Outcome.Untold
 }
 
 // Promised is the least part of its intervals that a row should hold.
 const Promised = 0.93
 
-// Add takes the values of one run, and of its program.
-func (r *Row) Add(values []Value, program Value) {
+// Add takes what one run showed.
+func (r *Row) Add(o Outcome) {
 	r.Runs++
-	if program.Told && program.Truth > 0 {
+	if o.Untold != "" {
+		r.Silent = append(r.Silent, Silence{r.Runs, o.Untold})
+	}
+	if program := o.Program; program.Told && program.Truth > 0 {
 		r.Programs++
 		r.WholeOff += (math.Abs(program.Figure/program.Truth-1) - r.WholeOff) / float64(r.Programs)
 		if program.Holds() {
 			r.Whole++
 		}
 	}
-	for _, v := range values {
+	for _, v := range o.Values {
+		if v.Unresolved != "" {
+			if r.Reasons == nil {
+				r.Reasons = map[string]int{}
+			}
+			r.Reasons[v.Unresolved]++
+		}
 		if !v.Told {
 			r.Untold++
 			continue

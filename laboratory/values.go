@@ -1,7 +1,10 @@
 package laboratory
 
 import (
+	"cmp"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -49,6 +52,18 @@ func (c Case) program(r *report.Run, p *page) (v Value) {
 		v.Told = true
 	}
 	return v
+}
+
+// untold says why no value has an interval, "" where one has.
+func untold(r *report.Run, values []Value) string {
+	reasons := map[string]bool{}
+	for _, v := range values {
+		if v.Told {
+			return ""
+		}
+		reasons[cmp.Or(v.Unresolved, "no reason is told")] = true
+	}
+	return cmp.Or(r.WhyNotKnown(), strings.Join(slices.Sorted(maps.Keys(reasons)), ", "), "no function is told")
 }
 
 // estimated is what a second of processor time has, in joules, and by which parts the program's energy may be less or
