@@ -98,6 +98,7 @@ type Outcome struct {
 	Kernels    *Kernels  // nil without Config.Kernels
 	Counters   *Counters // nil without Config.Counters
 	Sampler    sampler.Stats
+	Ages       []sampler.Age    // of the readings that its samples show
 	Faults     []sampler.Faults // per domain
 	Begin, End checkpoint.Instant
 	Blocks     []Block

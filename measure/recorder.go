@@ -210,6 +210,7 @@ func (r *recorder) finish() {
 	r.watch.end(samples[len(samples)-1].Time)
 	r.attributor.Refine(r.sampler.Domains())
 	o.Sampler, o.Faults, o.Domains = r.sampler.Stats(), r.sampler.Faults(), r.sampler.Domains()
+	o.Ages = r.sampler.Ages()
 	o.Baseline.Set(o.Domains)
 	o.Series = nemb.Series{Domains: o.Domains, Samples: r.recording.Samples(), Gaps: o.Sampler.Gaps,
 		Interval: r.recording.Interval()}

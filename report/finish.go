@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -224,6 +225,11 @@ func (r *Run) sampler(f Facts) {
 			counter.State = counterFailed
 		}
 		r.Sampler.Counters = append(r.Sampler.Counters, counter)
+	}
+	milliseconds := func(d time.Duration) float64 { return d.Seconds() * 1e3 }
+	for _, a := range o.Ages {
+		r.Sampler.Ages = append(r.Sampler.Ages, Age{Of: cmp.Or(a.Of, AgeOfTimes), MedianMs: milliseconds(a.Median),
+			P95Ms: milliseconds(a.P95), MaxMs: milliseconds(a.Max), KernelMs: milliseconds(a.Kernel)})
 	}
 }
 

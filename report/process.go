@@ -31,4 +31,21 @@ type Sampler struct {
 	OwnCPUS         float64   `json:"own_cpu_s"`
 	EnergyJ         *Joules   `json:"energy_j"` // the sampler's part of the ledger's line "cg"
 	Counters        []Counter `json:"counters"`
+	// Ages is how old the readings are that samples show: of processor times first, then by domain. An older cg told
+	// none.
+	Ages []Age `json:"ages,omitempty"`
 }
+
+// Age is how old the readings of one source are, over the samples of a run (nemb/sampler.Age).
+type Age struct {
+	// Of is a domain, or AgeOfTimes.
+	Of       string  `json:"of"`
+	MedianMs float64 `json:"median_ms"`
+	P95Ms    float64 `json:"p95_ms"`
+	MaxMs    float64 `json:"max_ms"`
+	// KernelMs is by how much the kernel's own time of a running thread may be behind besides; it is of AgeOfTimes.
+	KernelMs float64 `json:"kernel_late_ms,omitempty"`
+}
+
+// AgeOfTimes is Age.Of where it is of the processor times of the program, of cg and of everyone else.
+const AgeOfTimes = "processor_time"

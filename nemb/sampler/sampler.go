@@ -66,43 +66,47 @@ type Config struct {
 // thread goes on with the others (giveUp). Nothing waits for it for long, and
 // where it never answers again its energy from then on is not known.
 type Sampler struct {
-	mu       sync.Mutex
-	c        *C.struct_cg_sampler // the thread; nil while there is none
-	stopped  bool
-	final    Stats             // once it is stopped
-	spent    Stats             // of threads that were given up
-	reading  C.int64_t         // of the thread, when giveUp looked last
-	counters []counter.Counter // of the thread
-	readers  []nemb.Counting   // whose each of them is
-	places   []int             // and the place in its list
-	config   Config
-	domains  []nemb.Domain
-	fast     []int // domain of each file, in the order of the thread's readings
-	slow     []*slowSensor
-	models   []modelDomain
-	bounded  []boundedDomains
-	stepped  []steppedDomains
-	account  *account.Account // Config.Program, or a private one for the models
-	private  bool
-	usage    curve
-	buf      []C.uint64_t
-	waiting  []C.uint64_t       // samples taken out of the ring and not returned yet
-	decided  checkpoint.Instant // until here the slow sensors' energies are decided
-	used     checkpoint.Instant // the account was read for the samples up to here
-	raw      []nemb.Energy      // per domain: last reading that succeeded
-	rawAt    []checkpoint.Instant
-	total    []nemb.Energy        // per domain: cumulative
-	faults   []Faults             // per domain
-	since    []checkpoint.Instant // per domain: since when the counter shows raw
-	first    *nemb.Sample
-	begun    account.Usage // at the first sample
-	lastTime checkpoint.Instant
-	horizon  checkpoint.Tick
-	gaps     int
-	failed   int
-	ring     *ring         // of Share
-	drained  chan struct{} // closed to end the drain
-	drain    sync.WaitGroup
+	mu         sync.Mutex
+	c          *C.struct_cg_sampler // the thread; nil while there is none
+	stopped    bool
+	final      Stats             // once it is stopped
+	spent      Stats             // of threads that were given up
+	reading    C.int64_t         // of the thread, when giveUp looked last
+	counters   []counter.Counter // of the thread
+	readers    []nemb.Counting   // whose each of them is
+	places     []int             // and the place in its list
+	config     Config
+	domains    []nemb.Domain
+	fast       []int // domain of each file, in the order of the thread's readings
+	slow       []*slowSensor
+	models     []modelDomain
+	bounded    []boundedDomains
+	stepped    []steppedDomains
+	account    *account.Account // Config.Program, or a private one for the models
+	private    bool
+	usage      curve
+	buf        []C.uint64_t
+	waiting    []C.uint64_t       // samples taken out of the ring and not returned yet
+	decided    checkpoint.Instant // until here the slow sensors' energies are decided
+	used       checkpoint.Instant // the account was read for the samples up to here
+	raw        []nemb.Energy      // per domain: last reading that succeeded
+	rawAt      []checkpoint.Instant
+	total      []nemb.Energy        // per domain: cumulative
+	faults     []Faults             // per domain
+	since      []checkpoint.Instant // per domain: since when the counter shows raw
+	first      *nemb.Sample
+	begun      account.Usage // at the first sample
+	lastTime   checkpoint.Instant
+	horizon    checkpoint.Tick
+	gaps       int
+	failed     int
+	ages       []ages               // per domain, see Ages
+	shownAt    []checkpoint.Instant // per domain: after this the counter moved last that samples read
+	usageAges  ages
+	kernelLate time.Duration
+	ring       *ring         // of Share
+	drained    chan struct{} // closed to end the drain
+	drain      sync.WaitGroup
 }
 
 // steppedDomains are the domains of a sensor from one on, as boundedDomains are.
@@ -150,6 +154,7 @@ func Start(sensors []nemb.Sensor, c Config) (*Sampler, error) {
 	n := len(s.domains)
 	s.raw, s.total, s.rawAt = make([]nemb.Energy, n), make([]nemb.Energy, n), make([]checkpoint.Instant, n)
 	s.faults, s.since = make([]Faults, n), make([]checkpoint.Instant, n)
+	s.ages, s.shownAt = make([]ages, n), make([]checkpoint.Instant, n)
 	s.buf = make([]C.uint64_t, 256*s.stride())
 	for _, slow := range s.slow {
 		if err := slow.begin(); err != nil {
@@ -179,6 +184,7 @@ func Start(sensors []nemb.Sensor, c Config) (*Sampler, error) {
 			return nil, fmt.Errorf("sampler: %s: the first reading of %s failed", s.domains[d].Source, s.domains[d].ID)
 		}
 		s.raw[d], s.rawAt[d], s.since[d] = nemb.Energy(words[C.CG_WORDS+i]), s.first.Time, s.first.Time
+		s.shownAt[d] = s.first.Time
 	}
 	for _, slow := range s.slow {
 		if slow.points != nil {
@@ -506,6 +512,7 @@ func (s *Sampler) fill(sample *nemb.Sample, raw []C.uint64_t) {
 	if !s.private && s.account != nil {
 		sample.Usage = usage
 	}
+	s.noteAges(sample)
 	if bad {
 		sample.Failed, sample.Gap = true, true
 		s.failed++
@@ -545,7 +552,7 @@ func (s *Sampler) count(d int, cur nemb.Energy, at checkpoint.Instant) bool {
 	}
 	s.total[d] += delta
 	if v != counter.Stale {
-		s.since[d] = at
+		s.since[d], s.shownAt[d] = at, s.rawAt[d]
 	} else if s.domains[d].InTotal {
 		s.faults[d].Still = max(s.faults[d].Still, time.Duration(at-s.since[d]))
 	}
