@@ -177,7 +177,7 @@ func (t *conversation) hear(gone int) (stopped bool) {
 
 // take takes a message: "begin NUMBER PARENT THREAD NS NAME", "end NUMBER NS", "name NUMBER NAME" before that,
 // "count NUMBER BITS UNIT" with the bits of a double, or "energy NUMBER", which is answered with
-// "energy UJ LO HI PROGRAM LO HI KIND", where -1 stands for what is not known.
+// "energy UJ LO HI PROGRAM LO HI KIND" and what is known of GPUs, where -1 stands for what is not known.
 func (t *conversation) take(message string) {
 	words := strings.SplitN(message, " ", 6)
 	var of [5]int64

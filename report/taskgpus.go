@@ -22,6 +22,24 @@ type TaskGPU struct {
 	UnattributedJ    Joules  `json:"unattributed_j"`
 }
 
+// GPUOfTask is a row of the table of what tasks have of GPUs.
+type GPUOfTask struct {
+	Task  string
+	Depth int // of the task, 0 for one that is in no other
+	TaskGPU
+}
+
+// TaskGPUs are whose the energies of GPUs were in the tasks of a session, in the order of tasks.
+func (r *Run) TaskGPUs() (all []GPUOfTask) {
+	for i := range r.Tasks {
+		t := &r.Tasks[i]
+		for _, g := range t.GPUs {
+			all = append(all, GPUOfTask{Task: t.Name, Depth: max(0, t.Depth-1), TaskGPU: g})
+		}
+	}
+	return all
+}
+
 // taskGPUs holds the parts of the energy of each GPU in a task against the whole, and against the task's domain.
 func (c *check) taskGPUs(field string, t *Task) {
 	for i, g := range t.GPUs {

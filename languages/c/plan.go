@@ -64,7 +64,7 @@ func moved(path, from, to string) string {
 }
 
 // sdkHeaders are what cg sdk writes; they are nobody's.
-var sdkHeaders = []string{"codegreen.h", "codegreen_requests.h"}
+var sdkHeaders = []string{"codegreen.h", "codegreen_gpus.h", "codegreen_requests.h"}
 
 // owned gives the whole path of a region's file, if functions in it are wanted.
 func (w owner) owned(r region) (path string, is bool) {

@@ -133,6 +133,8 @@ type pageTasks struct {
 	Units map[int][]report.Unit `json:"units,omitempty"`
 	// Gauges are what gauges showed, of the tasks with a reading, by their number.
 	Gauges map[int]map[string]report.Gauge `json:"gauges,omitempty"`
+	// GPUs are whose the energies of GPUs were, of the tasks of which that is told, by their number.
+	GPUs map[int][]report.TaskGPU `json:"gpus,omitempty"`
 }
 
 // pagePaths are the call paths. There can be a million of them, so their columns stand in
@@ -301,6 +303,12 @@ func tasksOf(r *report.Run, text func(string) int) pageTasks {
 				t.Gauges = map[int]map[string]report.Gauge{}
 			}
 			t.Gauges[i] = g.Gauges
+		}
+		if len(g.GPUs) > 0 {
+			if t.GPUs == nil {
+				t.GPUs = map[int][]report.TaskGPU{}
+			}
+			t.GPUs[i] = g.GPUs
 		}
 		t.Name, t.Depth = append(t.Name, text(g.Name)), append(t.Depth, g.Depth)
 		t.Begin, t.End, t.Time = append(t.Begin, g.StartedAtMonoNs), append(t.End, g.EndedAtMonoNs),

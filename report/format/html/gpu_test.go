@@ -11,6 +11,23 @@ import (
 	"cg/report/reporttest"
 )
 
+// Whose the energy of GPUs was in the tasks of a session stands below the tasks.
+func TestGPUsOfTasks(t *testing.T) {
+	r := reporttest.Suite(t, nemb.Measured)
+	j := func(v float64) *report.Joules { j := report.Joules(v * 1e6); return &j }
+	r.Tasks[1].GPUs = []report.TaskGPU{
+		{Domain: "gpu0", Method: "process", EnergyJ: j(325), ProgramEnergyJ: j(180), ProgramEnergyLoJ: j(170), ProgramEnergyHiJ: j(195), OtherJ: *j(60), IdleJ: *j(85)},
+		{Domain: "gpu1", Method: "unattributed", Reason: "mig", EnergyJ: j(30), UnattributedJ: *j(30)},
+	}
+	p := open(t, browserOf(t), "gpu-tasks", reporttest.Write(t, "html", r, format.Options{}), 1400, 900)
+	p.tab("tests")
+	p.is(`[...document.querySelectorAll('#taskgpus-table tbody tr')].map((e) => e.innerText.replace(/[\s\u00a0]+/g, ' ').trim()).join('; ')`,
+		"test_shop.py::test_work[1] gpu0 process 180J 60.0J 85.0J 0J; test_shop.py::test_work[1] gpu1 unattributed ? 0J 0J 30.0J")
+	p.is(`document.querySelector('#taskgpus-table tbody tr:nth-child(2) [title="mig"]').innerText.replace(/\s+/g, '')`, "30.0J")
+	p.shot("gpu-tasks")
+	p.quiet()
+}
+
 // What ran on GPUs has a view, a lane of the timeline and the search, also without calls over time.
 func TestGPU(t *testing.T) {
 	r := reporttest.Example(t, nemb.Measured)

@@ -66,6 +66,28 @@ func (m *page) gpuMetrics(r *report.Run, o format.Options) {
 	m.more(len(r.GPUs.Kernels) - rows)
 }
 
+// taskGPUs writes whose the energy of GPUs was in the tasks of a session.
+func (m *page) taskGPUs(r *report.Run, o format.Options, mark string) {
+	all := r.TaskGPUs()
+	if len(all) == 0 {
+		return
+	}
+	energy := func(e *report.Joules) string {
+		if e == nil {
+			return "?"
+		}
+		return mark + figures.Energy(e)
+	}
+	rows := o.Rows(len(all))
+	m.head("task, on GPUs", "GPU", "method", "program", "interval", "others", "idle", "nobody's", "reason")
+	for _, g := range all[:rows] {
+		m.row(name(g.Task), escape.Replace(g.Domain), escape.Replace(g.Method), energy(g.ProgramEnergyJ),
+			figures.Interval(g.ProgramEnergyLoJ, g.ProgramEnergyHiJ), energy(&g.OtherJ), energy(&g.IdleJ),
+			energy(&g.UnattributedJ), escape.Replace(g.Reason))
+	}
+	m.more(len(all) - rows)
+}
+
 // more ends a table of which n rows are not shown.
 func (m *page) more(n int) {
 	if n > 0 {

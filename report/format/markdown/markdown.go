@@ -121,6 +121,7 @@ func (m *page) single(r *report.Run, o format.Options) {
 	m.kernels(r, o, mark)
 	m.gpuMetrics(r, o)
 	m.tasks(r, o, mark)
+	m.taskGPUs(r, o, mark)
 	m.counted(r, o, mark)
 	if len(r.Ledger) > 0 {
 		m.head("of the machine's energy", "", "share")

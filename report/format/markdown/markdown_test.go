@@ -69,3 +69,23 @@ func TestHoursOfRepeated(t *testing.T) {
 		t.Error(b)
 	}
 }
+
+// Whose the energy of GPUs was in the tasks of a session stands in a table; what is not known is "?".
+func TestGPUsOfTasks(t *testing.T) {
+	r := reporttest.Suite(t, nemb.Measured)
+	j := func(v float64) *report.Joules { j := report.Joules(v * 1e6); return &j }
+	r.Tasks[1].GPUs = []report.TaskGPU{
+		{Domain: "gpu0", Method: "process", ProgramEnergyJ: j(180), ProgramEnergyLoJ: j(170), ProgramEnergyHiJ: j(195), OtherJ: *j(60), IdleJ: *j(85)},
+		{Domain: "gpu1", Method: "unattributed", Reason: "mig", UnattributedJ: *j(30)},
+	}
+	got := string(reporttest.Write(t, "markdown", r, format.Options{}))
+	for _, want := range []string{
+		"| task, on GPUs | GPU | method | program | interval | others | idle | nobody's | reason |\n",
+		"</code> | gpu0 | process | 180 J | [170 J, 195 J] | 60.0 J | 85.0 J | 0 J |  |\n",
+		"</code> | gpu1 | unattributed | ? | ? | 0 J | 0 J | 30.0 J | mig |\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}

@@ -97,23 +97,15 @@ func (p *printer) gpuMetrics(r *report.Run) {
 
 // taskGPUs shows whose the energy of GPUs was in the tasks of a session.
 func (p *printer) taskGPUs(r *report.Run, energy func(*report.Joules) string) {
-	type row struct {
-		task string
-		report.TaskGPU
-	}
-	var rows []row
-	for _, t := range r.Tasks[1:] {
-		for _, g := range t.GPUs {
-			rows = append(rows, row{strings.Repeat("  ", t.Depth-1) + t.Name, g})
-		}
-	}
-	table(p, "on GPUs, by task", rows, func(r row) string { return r.task }, []column[row]{
-		{"gpu", 0, func(r row) string { return r.Domain }},
-		{"gpu method", 0, func(r row) string { return r.Method }},
-		{"program", 0, func(r row) string { return energy(r.ProgramEnergyJ) }},
-		{"interval", 104, func(r row) string { return figures.Interval(r.ProgramEnergyLoJ, r.ProgramEnergyHiJ) }},
-		{"others", 72, func(r row) string { return energy(&r.OtherJ) }},
-		{"idle", 72, func(r row) string { return energy(&r.IdleJ) }},
-		{"nobody's", 80, func(r row) string { return energy(&r.UnattributedJ) }},
+	table(p, "on GPUs, by task", r.TaskGPUs(), func(g report.GPUOfTask) string {
+		return strings.Repeat("  ", g.Depth) + g.Task
+	}, []column[report.GPUOfTask]{
+		{"gpu", 0, func(g report.GPUOfTask) string { return g.Domain }},
+		{"gpu method", 0, func(g report.GPUOfTask) string { return g.Method }},
+		{"program", 0, func(g report.GPUOfTask) string { return energy(g.ProgramEnergyJ) }},
+		{"interval", 104, func(g report.GPUOfTask) string { return figures.Interval(g.ProgramEnergyLoJ, g.ProgramEnergyHiJ) }},
+		{"others", 72, func(g report.GPUOfTask) string { return energy(&g.OtherJ) }},
+		{"idle", 72, func(g report.GPUOfTask) string { return energy(&g.IdleJ) }},
+		{"nobody's", 80, func(g report.GPUOfTask) string { return energy(&g.UnattributedJ) }},
 	})
 }

@@ -69,7 +69,7 @@ typedef long codegreen_task;
 /* Energies in joules; one that is not known is not equal to itself (NAN). */
 typedef struct {
 	double energy_j, lo_j, hi_j; /* of the machine while the task ran, with bounds */
-	double program_j;            /* the program's part of it, known under cg run and cg measure */
+	double program_j, program_lo_j, program_hi_j; /* the program's part of it, known under cg run and cg measure */
 } codegreen_energy;
 
 #ifdef __cplusplus
@@ -143,6 +143,7 @@ void codegreen_close_all(void);
 int codegreen_spawn(const char *cg, char *const *arguments);
 int codegreen_tell(const char *message, int length);
 long codegreen_hear(char *message, size_t size, int patience_ms);
+int codegreen_ask(codegreen_task task, char *message, size_t size);
 void codegreen_forked(void);
 void codegreen_leave(void);
 codegreen_task codegreen_begin_at(int inside, codegreen_task parent, const char *name);
@@ -453,7 +454,7 @@ CODEGREEN_ONE int codegreen_end(codegreen_task number)
 	struct codegreen_state *s = &codegreen_state;
 	struct codegreen_open **at, *task;
 	char message[64];
-	int n, status = 0;
+	int status = 0;
 	pthread_mutex_lock(&s->lock);
 	for (at = &s->open; *at && (*at)->number != number; at = &(*at)->older)
 		;
@@ -465,8 +466,7 @@ CODEGREEN_ONE int codegreen_end(codegreen_task number)
 		if (task->parent)
 			task->parent->inside--;
 		free(task);
-		n = snprintf(message, sizeof message, "end %ld %lld", number, now);
-		codegreen_tell(message, n);
+		codegreen_tell(message, snprintf(message, sizeof message, "end %ld %lld", number, now));
 	}
 	pthread_mutex_unlock(&s->lock);
 	return status;
@@ -483,33 +483,39 @@ CODEGREEN_ONE int codegreen_count(codegreen_task task, double n, const char *uni
 		errno = EINVAL;
 		return -1;
 	}
-	snprintf(message, sizeof message, "count %ld %lld %s", task, bits, unit);
 	pthread_mutex_lock(&codegreen_state.lock);
 	if (codegreen_state.fd >= 0)
-		codegreen_tell(message, (int)strlen(message));
+		codegreen_tell(message, snprintf(message, sizeof message, "count %ld %lld %s", task, bits, unit));
 	pthread_mutex_unlock(&codegreen_state.lock);
 	return 0;
 }
 
-CODEGREEN_ONE codegreen_energy codegreen_energy_of(codegreen_task task)
+/* codegreen_ask asks cg what is known of a task; 0 where there is no answer. */
+CODEGREEN_ONE int codegreen_ask(codegreen_task task, char *message, size_t size)
 {
 	struct codegreen_state *s = &codegreen_state;
-	long long micro[4] = {-1, -1, -1, -1};
-	char message[256];
-	double joules[4];
-	int i, n;
+	int n, answered = 0;
 	pthread_mutex_lock(&s->asking); /* nobody stops the session meanwhile */
 	if (s->fd >= 0) {
-		n = snprintf(message, sizeof message, "energy %ld", task);
-		if (!codegreen_tell(message, n) || codegreen_hear(message, sizeof message, 15000) <= 0)
+		n = snprintf(message, size, "energy %ld", task);
+		if (!(answered = codegreen_tell(message, n) && codegreen_hear(message, size, 15000) > 0))
 			shutdown(s->fd, SHUT_RDWR); /* an answer that comes late would be taken for that of the next question */
-		else if (sscanf(message, "energy %lld %lld %lld %lld", &micro[0], &micro[1], &micro[2], &micro[3]) < 4)
-			micro[0] = micro[1] = micro[2] = micro[3] = -1;
 	}
 	pthread_mutex_unlock(&s->asking);
-	for (i = 0; i < 4; i++)
-		joules[i] = micro[i] < 0 ? (double)__builtin_nanf("") : (double)micro[i] / 1e6;
-	const codegreen_energy energy = {joules[0], joules[1], joules[2], joules[3]};
+	return answered;
+}
+
+CODEGREEN_ONE codegreen_energy codegreen_energy_of(codegreen_task task)
+{
+	long long e[6] = {-1, -1, -1, -1, -1, -1};
+	double j[6];
+	char message[4096];
+	int i;
+	if (codegreen_ask(task, message, sizeof message))
+		sscanf(message, "energy %lld %lld %lld %lld %lld %lld", &e[0], &e[1], &e[2], &e[3], &e[4], &e[5]);
+	for (i = 0; i < 6; i++)
+		j[i] = e[i] < 0 ? (double)__builtin_nanf("") : (double)e[i] / 1e6;
+	const codegreen_energy energy = {j[0], j[1], j[2], j[3], j[4], j[5]};
 	return energy;
 }
 
@@ -522,13 +528,10 @@ CODEGREEN_ONE int codegreen_stop(void)
 	pthread_mutex_lock(&s->asking);
 	pthread_mutex_lock(&s->lock);
 	if (s->fd >= 0) {
-		status = -1;
-		if (codegreen_tell("stop", 4) && codegreen_hear(message, sizeof message, 60000) > 0) {
-			if (strcmp(message, "closed") == 0)
-				status = 0;
-		} else {
-			codegreen_say("cg is gone, or does not answer; it did not say that it wrote ", s->file);
-		}
+		if (codegreen_tell("stop", 4) && codegreen_hear(message, sizeof message, 60000) > 0)
+			status = strcmp(message, "closed") == 0 ? 0 : -1;
+		else
+			status = codegreen_say("cg is gone, or does not answer; it did not say that it wrote ", s->file);
 		close(s->fd);
 	}
 	s->fd = -1;

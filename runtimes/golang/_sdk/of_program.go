@@ -1,6 +1,7 @@
 package codegreen
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -50,7 +51,9 @@ func (t *Task) Rename(name string) {
 func (t *Task) EndAt(at int64) error { return t.end(at) }
 
 // Told is the task's energy in uJ with its bounds, the program's part with its own, and the kind:
-// "UJ LO HI PROGRAM LO HI KIND". -1 stands for what is not known, also of a nil task.
+// "UJ LO HI PROGRAM LO HI KIND". For each GPU there follows whose its energy was:
+// " DOMAIN METHOD REASON USED UJ PROGRAM LO HI OTHER IDLE UNATTRIBUTED", where USED is 1 if the program may have used
+// it, and REASON "-" where there is none. -1 stands for what is not known, also of a nil task.
 func (t *Task) Told() string {
 	of, kind := [6]int64{-1, -1, -1, -1, -1, -1}, "unavailable"
 	if e := t.computed(); e != nil {
@@ -59,7 +62,29 @@ func (t *Task) Told() string {
 			of[3], of[4], of[5] = p.total, p.lo, p.hi
 		}
 	}
-	return fmt.Sprintf("%d %d %d %d %d %d %s", of[0], of[1], of[2], of[3], of[4], of[5], kind)
+	told := fmt.Sprintf("%d %d %d %d %d %d %s", of[0], of[1], of[2], of[3], of[4], of[5], kind)
+	if t == nil {
+		return told
+	}
+	t.session.data.Lock()
+	defer t.session.data.Unlock()
+	for i := range t.gpus {
+		told += " " + t.gpus[i].told()
+	}
+	return told
+}
+
+// told is what the program that has the session is told of it.
+func (u *gpuUse) told() string {
+	program, lo, hi, used := int64(-1), int64(-1), int64(-1), 0
+	if u.known {
+		program, lo, hi = u.program, u.lo, u.hi
+	}
+	if u.held {
+		used = 1
+	}
+	return fmt.Sprintf("%s %s %s %d %d %d %d %d %d %d %d", u.domain, u.method, cmp.Or(u.reason, "-"), used, u.total,
+		program, lo, hi, u.other, u.idle, u.rest)
 }
 
 // Died notes that the program ended, or was killed, with the session open.

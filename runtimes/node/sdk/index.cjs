@@ -122,8 +122,8 @@ class Task {
     const words = (answer || '').split(' ').slice(1);
     const [energyJ = NaN, loJ = NaN, hiJ = NaN, programJ = NaN, programLoJ = NaN, programHiJ = NaN] = words
       .slice(0, 6)
-      .map((uj) => (uj === '-1' ? NaN : Number(uj) / 1e6));
-    return { energyJ, loJ, hiJ, programJ, programLoJ, programHiJ, kind: words[6] || 'unavailable' };
+      .map(joules);
+    return { energyJ, loJ, hiJ, programJ, programLoJ, programHiJ, kind: words[6] || 'unavailable', gpus: gpusOf(words.slice(7)) };
   }
 
   [Symbol.dispose ?? Symbol.for('Symbol.dispose')]() {
@@ -131,6 +131,23 @@ class Task {
   }
 }
 
+/** Joules of microjoules in an answer. */
+function joules(uj) {
+  return uj === '-1' ? NaN : Number(uj) / 1e6;
+}
+
+/** Whose the energy of GPUs was: words are those of an answer, some for each GPU. */
+function gpusOf(words) {
+  const gpus = [];
+  for (let i = 0; i + GPU_WORDS <= words.length; i += GPU_WORDS) {
+    const [domain, method, reason, used] = words.slice(i, i + 4);
+    const [energyJ, programJ, programLoJ, programHiJ, otherJ, idleJ, unattributedJ] = words.slice(i + 4, i + GPU_WORDS).map(joules);
+    gpus.push({ domain, method, reason: reason === '-' ? '' : reason, used: used === '1', energyJ, programJ, programLoJ, programHiJ, otherJ, idleJ, unattributedJ });
+  }
+  return gpus;
+}
+
+const GPU_WORDS = 11; // of an answer, for each GPU
 const FORMATS = ['auto', 'json', 'csv', 'none'];
 
 /** The arguments of cg session for the options of a session. */

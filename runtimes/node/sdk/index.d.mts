@@ -30,6 +30,27 @@ export interface Energy {
   programLoJ: number;
   programHiJ: number;
   kind: 'measured' | 'derived' | 'estimated' | 'unavailable';
+  /** Whose the energy of each GPU was; empty where the machine has none. */
+  gpus: GPU[];
+}
+
+/** programJ, otherJ, idleJ and unattributedJ add up to energyJ, that of the whole GPU. */
+export interface GPU {
+  domain: string;
+  /** unattributed where the driver does not tell who used it. */
+  method: 'process' | 'unattributed';
+  /** Why there is unattributed energy, "" where there is next to none. */
+  reason: string;
+  /** false where the program held no context on it. */
+  used: boolean;
+  energyJ: number;
+  /** What the program used, which the task has; NaN where it is not known. */
+  programJ: number;
+  programLoJ: number;
+  programHiJ: number;
+  otherJ: number;
+  idleJ: number;
+  unattributedJ: number;
 }
 
 export interface Task {

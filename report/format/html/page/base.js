@@ -38,6 +38,7 @@ function apart(run) {
   for (const g of run.tasks) g.avg_power_w = g.energy_j === null || g.duration_s <= 0 ? null : g.energy_j / g.duration_s;
   for (const [i, units] of Object.entries(t.units || {})) run.tasks[i].units = units;
   for (const [i, gauges] of Object.entries(t.gauges || {})) run.tasks[i].gauges = gauges;
+  for (const [i, gpus] of Object.entries(t.gpus || {})) run.tasks[i].gpus = gpus;
   for (const i of t.outlived || []) run.tasks[i].avg_power_w = null;
   // What call paths are of. The paths themselves are read later, see block.js.
   const p = run.paths;

@@ -46,3 +46,25 @@ function gpuFunctions(run, go) {
   out.start = t.draw;
   return out;
 }
+
+// taskGpus is whose the energy of GPUs was in the tasks of a session.
+function taskGpus(run) {
+  const all = run.tasks.slice(1).flatMap((t) => (t.gpus || []).map((g) => ({ task: t.name, ...g })));
+  if (!all.length) return null;
+  const m = mark(run), most = greatest(all.map((g) => g.program_energy_hi_j || 0), 0);
+  const energy = (v) => number(figure.energy(v), v === null ? '' : m);
+  const columns = [
+    { key: 'task', head: 'Task', text: true, value: (g) => g.task, cell: (g) => el('div', { class: 'function' }, el('span', { class: 'name' }, parted(g.task))) },
+    { key: 'gpu', head: 'GPU', text: true, value: (g) => g.domain, cell: (g) => g.domain },
+    { key: 'method', head: 'Method', class: 'left extra', text: true, value: (g) => g.gpu_method, cell: (g) => g.gpu_method },
+    { key: 'program', head: 'Program', title: 'what the task has of the GPU', value: (g) => g.program_energy_j, cell: (g) => energy(g.program_energy_j) },
+    { key: 'interval', head: 'Interval', class: 'wide', value: (g) => g.program_energy_hi_j, cell: (g) => el('span', { title: range(g.program_energy_lo_j, g.program_energy_hi_j) }, interval(g.program_energy_lo_j, g.program_energy_j, g.program_energy_hi_j, most)) },
+    { key: 'others', head: 'Others', class: 'extra', value: (g) => g.other_processes_j, cell: (g) => energy(g.other_processes_j) },
+    { key: 'idle', head: 'Idle', class: 'extra', value: (g) => g.idle_j, cell: (g) => energy(g.idle_j) },
+    { key: 'nobodys', head: 'Nobody’s', class: 'extra', value: (g) => g.unattributed_j, cell: (g) => el('span', { title: g.reason }, energy(g.unattributed_j)) },
+  ];
+  const t = sortable('taskgpus', all, columns, { sort: 'program', words: (g) => [g.task, g.domain] });
+  const out = section('taskgpus', 'On GPUs, by task', t.counted, t.table, t.more);
+  out.start = t.draw;
+  return out;
+}

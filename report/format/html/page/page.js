@@ -10,7 +10,7 @@ function viewsOf(run, go) {
     run.samples.t_us?.length > 1 && ['power', 'Timeline', () => [power(run)]],
     run.functions.length && ['functions', 'Functions', () => [functions(run, go)]],
     hasKernels(run) && ['gpu', 'GPU', () => [gpuKernels(run), gpuFunctions(run, go)]],
-    run.tasks.length > 1 && ['tests', testsTitle(run), () => [tests(run), unitsOfWork(run), gauges(run)]],
+    run.tasks.length > 1 && ['tests', testsTitle(run), () => [tests(run), taskGpus(run), unitsOfWork(run), gauges(run)]],
     run.functions.some((f) => cg.data.sources?.[f.file]) && ['source', 'Source', () => [go.code = source(run)]],
     ['details', 'Details', () => [details(run)]],
   ].filter(Boolean);
