@@ -132,6 +132,22 @@ func (o *Occupancy) Used() []Use {
 	return all
 }
 
+// Joined is the instance with those members joined that stand under one number, which is theirs together.
+func (in Instance) Joined(number func(pid int) int) Instance {
+	members := in.Members
+	in.Members = nil
+	for _, m := range members {
+		of := number(m.PID)
+		i := slices.IndexFunc(in.Members, func(o Member) bool { return o.PID == of })
+		if i < 0 {
+			in.Members = append(in.Members, Member{PID: of, Weight: m.Weight})
+			continue
+		}
+		in.Members[i].Weight += m.Weight
+	}
+	return in
+}
+
 // Member is a process that holds a context on an instance. PID is as Context's. Weight is its share of the instance's
 // processors, more than 0, in any unit that all members have.
 type Member struct {

@@ -63,8 +63,9 @@ type gpu struct {
 	stream  gpus.Stream
 	held    bool
 	unknown gpus.Reason // why it was not known last whose a process is
-	told    sampler.GPUState
+	shown   sampler.GPUState
 	asked   checkpoint.Instant // when its driver was asked for its last answer, 0 before the first
+	told    bool               // its driver has told who used it
 	counted bool               // its counter was read
 	lost    int                // how often the counter had a reset or a lap by then
 }
@@ -159,10 +160,11 @@ func (t *Teller) Answer(domain int, o nemb.Occupancy) {
 
 func (t *Teller) take(g *gpu, o nemb.Occupancy) {
 	g.held = g.held || !o.KnowsContexts
-	o.Contexts, o.Uses, o.Instances = t.contexts(g, o.Contexts), t.uses(g, o.Used()), nil
+	o.Contexts, o.Uses, o.Instances = t.contexts(g, o.Contexts), t.uses(g, o.Uses), t.instances(g, o.Instances)
 	g.stream.Answer(o)
 	refused, _ := g.stream.Refused()
-	t.show(g, sampler.GPUState{Asked: true, Held: g.held, Awaited: refused == gpus.Resolved, Reason: numberOf(refused)})
+	g.told = g.told || refused == gpus.Resolved // what it told before it refused stays
+	t.show(g, sampler.GPUState{Asked: true, Held: g.held, Awaited: g.told, Reason: numberOf(refused)})
 	t.tell(g, g.stream.Settle(false))
 	g.asked = o.At
 	oldest := g.asked
@@ -174,8 +176,8 @@ func (t *Teller) take(g *gpu, o nemb.Occupancy) {
 
 // show tells the state of a GPU where it is new.
 func (t *Teller) show(g *gpu, state sampler.GPUState) {
-	if state != g.told {
-		g.told = state
+	if state != g.shown {
+		g.shown = state
 		t.ring.TellGPU(g.domain, state)
 	}
 }
@@ -228,6 +230,18 @@ func (t *Teller) uses(g *gpu, all []nemb.Use) (joined []nemb.Use) {
 			joined = append(joined, nemb.Use{PID: of})
 		}
 		joined[i].Part, joined[i].Lo, joined[i].Hi = joined[i].Part+u.Part, joined[i].Lo+u.Lo, joined[i].Hi+u.Hi
+	}
+	return joined
+}
+
+// instances joins the members of each owner: an instance that is all the program's is known as such, however many
+// processes of it compute there.
+func (t *Teller) instances(g *gpu, all []nemb.Instance) (joined []nemb.Instance) {
+	for _, in := range all {
+		if len(in.Members) == 0 { // it is not known whose it is
+			t.whose(g, 0)
+		}
+		joined = append(joined, in.Joined(func(pid int) int { return t.whose(g, pid) }))
 	}
 	return joined
 }
@@ -290,7 +304,7 @@ func (t *Teller) awaits(g *gpu, until checkpoint.Instant) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	seen, _ := g.stream.SeenUntil()
-	return g.told.Held && g.told.Awaited && seen < until
+	return g.shown.Held && g.shown.Awaited && seen < until
 }
 
 // tell shows pieces.

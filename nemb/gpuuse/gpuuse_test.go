@@ -119,6 +119,17 @@ func TestUses(t *testing.T) {
 					{Part: 0.2, Lo: 0.2, Hi: 0.2, Members: []nemb.Member{{PID: 3, Weight: 1}}}}
 			}
 		}, 75, 25, 150, 0, gpus.Resolved, sampler.GPUState{Asked: true, Held: true, Awaited: true}},
+		{"two of the program's processes on one instance", nil, func(o *nemb.Occupancy) {
+			if o.At == 4*second {
+				o.Instances = []nemb.Instance{{Part: 0.6, Lo: 0.6, Hi: 0.6, Members: []nemb.Member{{PID: 1, Weight: 1}, {PID: 2, Weight: 2}}},
+					{Part: 0.2, Lo: 0.2, Hi: 0.2, Members: []nemb.Member{{PID: 3, Weight: 1}}}}
+			}
+		}, 75, 25, 150, 0, gpus.Resolved, sampler.GPUState{Asked: true, Held: true, Awaited: true}},
+		{"an instance of which it is not known whose it is", nil, func(o *nemb.Occupancy) {
+			if o.At == 4*second {
+				o.Instances = []nemb.Instance{{Part: 0.6, Lo: 0.6, Hi: 0.6}}
+			}
+		}, 0, 0, 150, 100, gpus.Namespace, sampler.GPUState{Asked: true, Held: true, Awaited: true}},
 		{"the driver refuses", nil, func(o *nemb.Occupancy) {
 			o.KnowsUses, o.Refused, o.Err = false, nemb.RefusedPartitioned, errors.New("MIG")
 		}, 0, 0, 0, 250, gpus.Reason(nemb.RefusedPartitioned), sampler.GPUState{Asked: true,
@@ -139,6 +150,41 @@ func TestUses(t *testing.T) {
 			tt.state.Held && hi < tt.program+tt.unattributed {
 			t.Errorf("%s: %v J in [%v, %v]", tt.name, tt.program, lo, hi)
 		}
+	}
+}
+
+// All of an instance is the program's, whichever of its processes used it: the bounds are those of the instance.
+func TestInstanceOfTheProgram(t *testing.T) {
+	ring := told(t, func(o *nemb.Occupancy) {
+		if o.At == 4*second {
+			o.Instances = []nemb.Instance{{Part: 0.6, Lo: 0.5, Hi: 0.7, Members: []nemb.Member{{PID: 1, Weight: 1},
+				{PID: 2, Weight: 1}}}, {Part: 0.2, Lo: 0.2, Hi: 0.2, Members: []nemb.Member{{PID: 3, Weight: 1}}}}
+		}
+	})
+	if sum := ring.sum(); sum.Lo < 70e6 || sum.Hi > 80e6 || sum.Program != 75e6 {
+		t.Errorf("%v J in [%v, %v]", sum.Program.Joules(), sum.Lo*1e-6, sum.Hi*1e-6)
+	}
+}
+
+// What the driver told before it refuses is known, and readers are told so.
+func TestRefusalAtTheEnd(t *testing.T) {
+	ring := &shown{}
+	x := New(ring, []nemb.Sensor{processor{}, driver{}}, owner)
+	for i, joules := range []float64{0, 50, 150, 250} {
+		at := checkpoint.Instant(i+1) * second
+		o := nemb.Occupancy{At: at, From: max(second, at-second), To: at, KnowsUses: true, KnowsContexts: true}
+		switch i {
+		case 2:
+			o.Uses, o.Contexts = []nemb.Use{use(1, 0.5)}, []nemb.Context{{PID: 1, Memory: 1}}
+		case 3:
+			o = nemb.Occupancy{At: at, Refused: nemb.RefusedFailed, Err: errors.New("lost")}
+		}
+		x.Answer(1, o)
+		x.Take([]nemb.Sample{{Time: at, Energy: []nemb.Energy{0, nemb.Energy(joules * 1e6)}}})
+	}
+	want := sampler.GPUState{Asked: true, Held: true, Awaited: true, Reason: numberOf(gpus.Reason(nemb.RefusedFailed))}
+	if sum := ring.sum(); ring.state != want || sum.Program != 50e6 || sum.Unattributed != 50e6 {
+		t.Errorf("%+v, want %+v; %+v", ring.state, want, ring.uses)
 	}
 }
 

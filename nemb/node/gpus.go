@@ -101,6 +101,20 @@ func (m *measurer) roots() map[int]int {
 func (m *measurer) askOne(g *gpu, roots map[int]int) {
 	o := g.sensor.Occupants()
 	g.forget(m.now())
+	first := map[int]int{} // process of a rank by its slot
+	number := func(pid int) int {
+		slot := m.own(g, pid, roots)
+		if slot < 0 {
+			return pid
+		}
+		if _, is := first[slot]; !is {
+			first[slot] = pid
+		}
+		return first[slot]
+	}
+	for i := range o.Instances { // what is all a rank's is known as such
+		o.Instances[i] = o.Instances[i].Joined(number)
+	}
 	for _, u := range o.Used() {
 		m.own(g, u.PID, roots)
 	}

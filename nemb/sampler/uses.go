@@ -23,8 +23,8 @@ type GPUUse struct {
 type GPUState struct {
 	Asked   bool // its driver is asked who uses it
 	Held    bool // the program holds a context on it or held one, or that is not known: else it used nothing
-	Awaited bool // the driver tells, late, what processes used
-	Reason  int  // why it does not (Config.GPUReasons), 0 for none
+	Awaited bool // the driver tells, late, what processes used, or has told it before
+	Reason  int  // why it does not tell it now (Config.GPUReasons), 0 for none
 }
 
 // GPUReason is why energy of a GPU is nobody's: its name, and a text that goes on "nothing tells whose it is: ".

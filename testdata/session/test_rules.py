@@ -13,7 +13,8 @@ import unittest
 import warnings
 
 import codegreen
-from codegreen import _neighbours, _report, _session
+from codegreen import _gpus, _neighbours, _report, _session
+from codegreen._spec import GPU_ASKED, GPU_AWAITED, GPU_HELD
 from sessions import Case, Exact, WATTS, busy
 
 
@@ -119,6 +120,49 @@ class Rules(Case):
         self.assertIsNotNone(task["energy_j"])
         self.assertIsNone(task["program_energy_j"])  # this run tells of no program
         self.assertEqual([w["slug"] for w in self.load("x.json")["warnings"]], ["share-unknown"])
+
+    def with_a_gpu(self):
+        """A session on a machine with a GPU whose driver has not told yet; its source and its warnings."""
+        class OfGpu(Exact):
+            patience = None
+
+            def __init__(self, *_):
+                super().__init__()
+                self.domains[2].kind = "gpu"
+                self.gpus = {2: _gpus.Gpu([{"name": "mig", "why": "it is divided"}])}
+                self.gpus[2].state = GPU_ASKED | GPU_HELD | GPU_AWAITED
+
+            def close(self, patience=5):
+                self.patience = patience
+        self.exactly(OfGpu)
+        before, _session.HURRY = _session.HURRY, 0.05
+        self.addCleanup(setattr, _session, "HURRY", before)
+        s, kept = self.quiet(output_file="x.json")
+        s.start()
+        self.addCleanup(s.stop)
+        return s, s._source, kept
+
+    def test_a_file_that_is_early_does_not_warn_of_what_a_driver_tells_later(self):
+        s, source, kept = self.with_a_gpu()
+        with s.task("t") as t:
+            busy(0.05)
+        s._flush()
+        task, = self.load("x.json")["tasks"]
+        self.assertEqual((task["gpus"][0]["reason"], task["gpus"][0]["program_energy_j"]), ("late", None))
+        self.assertEqual(self.load("x.json")["warnings"], [])
+        gpu, begin = source.gpus[2], t.started_at_mono_ns - 10**7
+        gpu.asked = t.ended_at_mono_ns + 10**7
+        gpu.add(begin, gpu.asked, [3e5, 2.5e5, 0.0, 5e4, 0.0, 2.5e5, 2.5e5, 0.0], 0)
+        self.assertGreater(t.gpus[0]["program_energy_j"], 0)
+        s.stop()
+        self.assertEqual((self.load("x.json")["warnings"], list(kept)), ([], []))
+
+    def test_a_forgotten_session_waits_for_the_last_answers_of_drivers(self):
+        for state, least, most in ((GPU_ASKED, 0, 1), (GPU_ASKED | GPU_HELD | GPU_AWAITED, 1.2, 2)):
+            s, source, _ = self.with_a_gpu()
+            source.gpus[2].state, source.gpus[2].asked = state, 2**62
+            s._finish(forgotten=True)
+            self.assertTrue(least <= source.patience < most, source.patience)
 
     def test_handlers_of_the_program_are_as_they_were_after_a_session(self):
         before = [signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)]

@@ -34,6 +34,9 @@ func (a gpuSums) plus(b gpuSums, by float64) gpuSums {
 		a.unattributed + b.unattributed*by, a.lo + b.lo*by, a.hi + b.hi*by, a.squares + b.squares*by, a.ns + b.ns*by}
 }
 
+// toldNothing tells that all of it but idle power is nobody's.
+func (a gpuSums) toldNothing() bool { return a.program+a.other <= 0 && a.unattributed > a.total/100 }
+
 // gpuPiece is whose it was from one moment to another, as cg tells it.
 type gpuPiece struct {
 	from, to int64
@@ -183,7 +186,7 @@ func (s *samples) gpuUse(d int, parts []part, joules, slack float64) gpuUse {
 	use.settle(own, shared, by, slack*1e6)
 	use.method, use.reason, use.why = gpuByProcess, "", ""
 	use.known = true
-	if !g.is(gpuAwaited) {
+	if !g.is(gpuAwaited) || own.toldNothing() {
 		use.method = gpuUnattributed
 	}
 	if use.method == gpuUnattributed || shared.total > 0 && own.total <= aloneZeroPart*shared.total {
@@ -215,10 +218,10 @@ func (u *gpuUse) settle(own, shared gpuSums, by, slack float64) {
 
 // because says why there is energy that is nobody's.
 func (u *gpuUse) because(g *gpuOf, number uint64, shared, untold bool) {
-	of := g.why(g.state >> gpuReasonShift)
-	if of.Name == "" {
-		of = g.why(number)
+	if number == 0 {
+		number = g.state >> gpuReasonShift
 	}
+	of := g.why(number)
 	switch {
 	case shared:
 		u.reason, u.why = gpuTasks, gpuTasksWhy

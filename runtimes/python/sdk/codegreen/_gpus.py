@@ -82,12 +82,15 @@ class Gpu:
         the driver was asked last."""
         return bool(self.state & GPU_HELD) or self.asked < end
 
+    def is_awaited(self):
+        """Whether the program may use it and cg will tell more."""
+        return bool(self.state & GPU_HELD and self.state & GPU_AWAITED)
+
     def awaited(self, end):
         """Whether cg has not told yet who used it up to then, and will."""
         if not self.state & GPU_ASKED:
             return False
-        used = self.state & GPU_HELD and self.state & GPU_AWAITED
-        return self.asked < end or bool(used) and (not self.ends or self.ends[-1] < end)
+        return self.asked < end or self.is_awaited() and (not self.ends or self.ends[-1] < end)
 
     def prune(self, edges):
         """Leaves out the pieces in which no edge lies, but the newest."""
@@ -198,7 +201,8 @@ def use_of(samples, d, parts, joules, slack):
     else:
         use.hi = 0
     use.method, use.reason, use.why, use.known = GPU_BY_PROCESS, "", "", True
-    if not gpu.state & GPU_AWAITED:
+    nothing = own[PROGRAM] + own[OTHER] <= 0 and own[NOBODYS] > own[TOTAL] / 100  # all but idle power is nobody's
+    if nothing or not gpu.state & GPU_AWAITED:
         use.method = GPU_UNATTRIBUTED
     alone = shared[TOTAL] <= 0 or own[TOTAL] > ALONE_ZERO_PART * shared[TOTAL]
     if use.method == GPU_UNATTRIBUTED or not alone:
@@ -212,9 +216,7 @@ def use_of(samples, d, parts, joules, slack):
 
 def _because(use, gpu, number, shared, untold):
     """Says why there is energy that is nobody's."""
-    name, why = gpu.why(gpu.state >> GPU_REASON_SHIFT)
-    if not name:
-        name, why = gpu.why(number)
+    name, why = gpu.why(number or gpu.state >> GPU_REASON_SHIFT)
     if shared:
         name, why = GPU_TASKS, GPU_TASKS_WHY
     elif not name and untold:
@@ -225,6 +227,11 @@ def _because(use, gpu, number, shared, untold):
 def awaits(samples, end):
     """Whether cg has not told yet who used a GPU up to the end of a task, and may still."""
     return samples.awaits_gpu(end) and monotonic_ns() < end + GPU_PATIENCE_NS
+
+
+def wait_of(source):
+    """For how long a sampler that ends may wait for the last answers of drivers, in seconds."""
+    return GPU_PATIENCE_NS * 1e-9 if any(gpu.is_awaited() for gpu in source.gpus.values()) else 0
 
 
 def wait_for(session, end):
@@ -238,7 +245,10 @@ def wait_for(session, end):
 
 
 def say_of(session, task):
-    """Says once of each GPU and reason why energy of it is in no task."""
+    """Says once of each GPU and reason why energy of it is in no task. Of a file that is written early nothing is said
+    where the driver has not told yet: the task is looked at again."""
+    if session._until is not None and not session._ending and session._samples.awaits_gpu(task.ended_at_mono_ns):
+        return
     for use in task._gpus:
         if not use.reason or not use.held or (use.domain, use.reason) in session._said_unknown:
             continue

@@ -14,7 +14,7 @@ from ._choose import open_source
 from ._energy import Samples, Shares, energy_of, no_share
 from ._result import UNKNOWN, Context, Stack, TaskResult, cpu_time
 from ._settings import check, metrics
-from ._gpus import awaits, say_of, wait_for
+from ._gpus import awaits, say_of, wait_for, wait_of
 from ._spec import (AROUND_NS, DRAIN_CALM_PART, DRAIN_CALM_TIMES, DRAIN_FULL_PART, DRAIN_LEAST_NS, DRAIN_MOST_NS,
                     DRAIN_NS, DRAIN_WARN_PART, GAUGE_PERIOD_NS, PATIENCE_NS, PRUNE_AFTER)
 
@@ -204,7 +204,7 @@ class Session:
                 ends = [t.ended_at_mono_ns or 0 for t in self._pending if t._energy is UNKNOWN]
                 time.sleep(max(0, max(ends, default=0) + AROUND_NS - monotonic_ns()) * 1e-9)
         finally:
-            source.close(patience)
+            source.close(patience + wait_of(source))
             if self._gauges:
                 self._gauges.close(patience)
             self._until = 0

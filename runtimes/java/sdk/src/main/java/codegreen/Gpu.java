@@ -32,6 +32,11 @@ final class Gpu {
                 ns + b.ns * by);
         }
 
+        /** Whether all of it but idle power is nobody's. */
+        boolean toldNothing() {
+            return program + other <= 0 && unattributed > total / 100;
+        }
+
         /** With more that is nobody's. */
         Sums untold(double more) {
             return new Sums(total + more, program, other, idle, unattributed + more, lo, hi + more, squares, ns);
@@ -206,7 +211,7 @@ final class Gpu {
             else shared = shared.plus(sum, 1);
         }
         double all = own.total + shared.total, by = all > 0 ? joules * 1e6 / all : 0;
-        boolean held = gpu.held(end), told = gpu.is(Spec.GPU_AWAITED);
+        boolean held = gpu.held(end), told = gpu.is(Spec.GPU_AWAITED) && !own.toldNothing();
         long program = whole(own.program * by), other = whole(own.other * by), idle = whole(own.idle * by);
         long rest = Math.max(0, total - program - other - idle), lo = 0, hi = 0;
         if (held) {
@@ -252,8 +257,7 @@ final class Gpu {
     /** Why there is energy that is nobody's. */
     private Reason because(int number, boolean shared, boolean untold) {
         if (shared) return new Reason(Spec.GPU_TASKS, Spec.GPU_TASKS_WHY);
-        Reason of = why(state >>> Spec.GPU_REASON_SHIFT);
-        if (of.name.isEmpty()) of = why(number);
+        Reason of = why(number != 0 ? number : state >>> Spec.GPU_REASON_SHIFT);
         return of.name.isEmpty() && untold ? new Reason(Spec.GPU_LATE, Spec.GPU_LATE_WHY) : of;
     }
 
