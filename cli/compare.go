@@ -15,7 +15,6 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
-	"cg/instrument"
 	"cg/launcher"
 	"cg/report/compare"
 	"cg/report/format"
@@ -39,6 +38,10 @@ than --threshold), no change shown, not comparable (a figure is not known, or 0)
 Runs of many ranks (the folder of --ranks, or what cg merge saved) are compared as
 wholes: the energy of the ranks stands where that of the program does, that of the
 nodes where that of the machine does, and functions are over all ranks.
+
+Lines and blocks (-g line, -g block) are compared, too, within functions that both
+sides have. A line is found by its text, in the order of the source, so lines that
+were put in or taken out do not move the others.
 
 Runs of different machines, sensors, kinds of figures (measured, estimated),
 granularities or exit statuses are refused. --allow-different compares them
@@ -105,12 +108,6 @@ func runCompare(c *cli.Context) error {
 	comparison, err := compareSaved(ctx, c, sides, o)
 	if err != nil {
 		return err
-	}
-	for _, side := range []compare.SideMeta{comparison.Base, comparison.Head} {
-		if g := instrument.Granularity(side.Granularity); g.HasPlaces() {
-			notef("%ss are not compared, but functions: cg report shows those of each run", g)
-			break
-		}
 	}
 	if c.IsSet("functions") && len(comparison.Functions)+len(comparison.OnlyInBase)+len(comparison.OnlyInHead) == 0 {
 		return fail(statusFailure, "--functions: no function of either side has such a name: %s",

@@ -27,6 +27,12 @@ type FunctionChange struct {
 	// CallP95 is the change of the 95th percentile of how long its calls took, none where a run of
 	// a side does not tell it.
 	CallP95 *Change `json:"call_time_p95,omitempty"`
+	// Places are the lines or blocks that runs of both sides came to, in the order of HEAD, the rest last.
+	Places           []PlaceChange   `json:"places,omitempty"`
+	PlacesOnlyInBase []OneSidedPlace `json:"places_only_in_base,omitempty"`
+	PlacesOnlyInHead []OneSidedPlace `json:"places_only_in_head,omitempty"`
+
+	onOneSide bool // one side has places of it, and the other none
 }
 
 // OneSided is a function that one side has.
@@ -54,6 +60,8 @@ type body struct {
 	calls                      float64
 	runs                       []bound // in each run of the side
 	times                      []*report.CallsTime
+	places                     []*part
+	placeAt                    map[partKey]*part
 }
 
 func (b *body) key() string { return b.language + "\x00" + b.name }
@@ -95,7 +103,8 @@ func bodies(runs []comparedRun, take func(string) bool) []*body {
 			}
 			if b == nil {
 				b = &body{language: f.Language, name: f.Name, kind: f.Kind, file: f.File, line: f.Line,
-					runs: make([]bound, len(runs)), times: make([]*report.CallsTime, len(runs))}
+					runs: make([]bound, len(runs)), times: make([]*report.CallsTime, len(runs)),
+					placeAt: map[partKey]*part{}}
 				for k := range b.runs {
 					b.runs[k] = zeroIf(runs[k].program.value != nil)
 				}
@@ -110,6 +119,7 @@ func bodies(runs []comparedRun, take func(string) bool) []*body {
 			b.calls += float64(f.Calls) / float64(len(runs))
 			b.runs[i] = plus(b.runs[i], self)
 			b.times[i] = b.times[i].Plus(f.CallsTime)
+			b.parts(&f, i, runs)
 		}
 	}
 	return all
@@ -169,7 +179,11 @@ func (c *Result) functions(sides [2]*sideRuns, o Options) {
 		of, to := at(base), at(head)
 		for _, b := range base {
 			if k := key(b); k != "" && of[k] != nil && to[k] != nil {
-				c.Functions = append(c.Functions, changed(b, to[k], by))
+				f := changed(b, to[k], by)
+				if !c.otherPlaces() {
+					f.comparePlaces(b, to[k])
+				}
+				c.Functions = append(c.Functions, f)
 			}
 		}
 		left := func(all []*body) []*body {
@@ -209,6 +223,7 @@ func (c *Result) functions(sides [2]*sideRuns, o Options) {
 		c.Functions[i].judge(o.Threshold)
 	}
 	c.judgeDurations(o.Threshold)
+	c.judgePlaces(o.Threshold)
 	slices.SortStableFunc(c.Functions, func(a, b FunctionChange) int {
 		return cmp.Or(cmp.Compare(size(b.Difference), size(a.Difference)), strings.Compare(a.Name, b.Name))
 	})

@@ -149,11 +149,13 @@ func (c *Command) functions(used []int) {
 			share := 100 * s.Mean / c.ProgramEnergyJ.Mean
 			f.SharePercent = &share
 		}
+		var called []*Cost
 		for _, k := range used {
 			cost := costs[k][i]
 			if cost == nil {
 				continue
 			}
+			called = append(called, cost)
 			f.Runs++
 			f.CallsTime = f.CallsTime.Plus(cost.CallsTime)
 			if f.Verdict == "" {
@@ -163,6 +165,7 @@ func (c *Command) functions(used []int) {
 			}
 		}
 		f.Verdict = cmp.Or(f.Verdict, report.NotTold)
+		f.ownPower(called)
 	}
 	c.rank()
 }
@@ -225,7 +228,8 @@ func (c Command) OfRun(m Measurement, meta report.Meta) *report.Run {
 		f := c.Functions[cost.Function]
 		r.Functions = append(r.Functions, report.Function{Name: f.Name, File: f.File, Line: f.Line,
 			Language: f.Language, Kind: f.Kind, Calls: cost.Calls, SelfEnergyJ: cost.SelfEnergyJ,
-			InclusiveEnergyJ: cost.InclusiveEnergyJ, SelfTimeS: cost.SelfTimeS, CallsTime: cost.CallsTime})
+			InclusiveEnergyJ: cost.InclusiveEnergyJ, SelfTimeS: cost.SelfTimeS, CallsTime: cost.CallsTime,
+			Places: cost.placesOf(f)})
 	}
 	return r
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"cg/checkpoint"
+	"cg/nemb/attribute"
 	"cg/report"
 )
 
@@ -22,6 +23,9 @@ type Place struct {
 	Count       *Statistic `json:"count"`
 	SelfEnergyJ *Statistic `json:"self_energy_j"`
 	SelfTimeS   *Statistic `json:"self_time_s"`
+	// OwnPowerRuns is in how many of the runs that count the data show its power (report.Place.EnergyMethod is
+	// "regression"). In the others its energy is a part of its function's, by time.
+	OwnPowerRuns int `json:"own_power_runs,omitempty"`
 }
 
 // PlaceCost is what a place used in one run.
@@ -30,6 +34,8 @@ type PlaceCost struct {
 	Count       uint64         `json:"count"`
 	SelfEnergyJ *report.Joules `json:"self_energy_j"`
 	SelfTimeS   float64        `json:"self_time_s"`
+	// EnergyMethod is that of report.Place: "regression" or "time-share", "" where no energy is known.
+	EnergyMethod string `json:"energy_method,omitempty"`
 }
 
 // PlaceIn is a place with the function that it is in.
@@ -60,6 +66,40 @@ func (c *Command) DearestPlaces() (all []PlaceIn) {
 	return all
 }
 
+// PlacesNote says what the energies of places over runs are worth.
+func (c *Command) PlacesNote() string {
+	what, some, always := "line", 0, 0
+	for _, f := range c.Functions {
+		for _, p := range f.Places {
+			if p.Kind == "block" {
+				what = "block"
+			}
+			if p.OwnPowerRuns > 0 && !p.IsRest() {
+				some++
+				if p.OwnPowerRuns >= f.Runs {
+					always++
+				}
+			}
+		}
+	}
+	note := "in each run the energy of a function is divided among its " + what + "s by time"
+	switch {
+	case some == 0:
+		return note + ": no " + what + " had a power of its own that the data show"
+	case some == always:
+		return fmt.Sprintf("%s, but for %d whose own power the data show in each run", note, some)
+	}
+	return fmt.Sprintf("%s, but for %d whose own power the data show in some or all of the runs", note, some)
+}
+
+// OwnPower says in how many of the runs that called its function the data show the power of a place, "" for none.
+func (p PlaceIn) OwnPower() string {
+	if p.OwnPowerRuns == 0 || p.IsRest() {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d", p.OwnPowerRuns, p.Function.Runs)
+}
+
 // IsRest reports whether a place is what is in no other place of its function.
 func (p Place) IsRest() bool { return p.Kind == string(checkpoint.RestPlace) }
 
@@ -76,11 +116,22 @@ func (f *Function) placeCosts(all []report.Place, whole bool) (costs []PlaceCost
 		f.Places[i].Text = cmp.Or(p.Text, f.Places[i].Text)
 		cost := PlaceCost{Place: i, Count: p.Count, SelfTimeS: p.SelfTimeS}
 		if whole {
-			cost.SelfEnergyJ = p.SelfEnergyJ
+			cost.SelfEnergyJ, cost.EnergyMethod = p.SelfEnergyJ, p.EnergyMethod
 		}
 		costs = append(costs, cost)
 	}
 	return costs
+}
+
+// placesOf are the places of a run's cost of the function, as a run has them.
+func (c Cost) placesOf(f Function) (all []report.Place) {
+	for _, cost := range c.Places {
+		p := f.Places[cost.Place]
+		all = append(all, report.Place{Kind: p.Kind, Line: p.Line, EndLine: p.EndLine, Ordinal: p.Ordinal,
+			Text: p.Text, Count: cost.Count, SelfTimeS: cost.SelfTimeS, SelfEnergyJ: cost.SelfEnergyJ,
+			EnergyMethod: cost.EnergyMethod})
+	}
+	return all
 }
 
 // addPlaces adds those of another function of the same name and line in one run.
@@ -94,6 +145,9 @@ func (c *Cost) addPlaces(more []PlaceCost) {
 		q := &c.Places[i]
 		q.Count, q.SelfTimeS = q.Count+p.Count, q.SelfTimeS+p.SelfTimeS
 		q.SelfEnergyJ = sumOf(q.SelfEnergyJ, p.SelfEnergyJ)
+		if q.EnergyMethod != p.EnergyMethod {
+			q.EnergyMethod = report.MethodShare
+		}
 	}
 }
 
@@ -118,6 +172,19 @@ func (f *Function) overPlaces(over func(func(Cost) *float64) *Statistic) {
 		p.Count = over(func(c Cost) *float64 { n := float64(c.at(i).Count); return &n })
 		p.SelfEnergyJ = over(func(c Cost) *float64 { return report.Value(c.at(i).SelfEnergyJ) })
 		p.SelfTimeS = over(func(c Cost) *float64 { s := c.at(i).SelfTimeS; return &s })
+	}
+}
+
+// ownPower counts the runs in which the data show the power of each place; costs are those of the function in the runs
+// that count.
+func (f *Function) ownPower(costs []*Cost) {
+	for i := range f.Places {
+		f.Places[i].OwnPowerRuns = 0
+		for _, c := range costs {
+			if c.at(i).EnergyMethod == attribute.Regression {
+				f.Places[i].OwnPowerRuns++
+			}
+		}
 	}
 }
 

@@ -5,8 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"cg/nemb/attribute"
 	"cg/report"
+	"cg/report/format"
 	"cg/report/repeated"
+	"cg/report/reporttest"
 )
 
 // TestPlacesOverRuns: a line has a mean and an interval over the runs, 0 for one that did not come there, and the lines
@@ -56,6 +59,49 @@ func TestPlacesOverRuns(t *testing.T) {
 	bad := strings.Replace(string(b), `"place": 1`, `"place": 9`, 1)
 	if _, err := repeated.Read(strings.NewReader(bad)); err == nil || !strings.Contains(err.Error(), "none of the 3 places") {
 		t.Errorf("a place that is not there: %v", err)
+	}
+}
+
+// TestOwnPowerOverRuns: in how many runs the data show the power of a line itself, of those that count.
+func TestOwnPowerOverRuns(t *testing.T) {
+	const share, own = report.MethodShare, attribute.Regression
+	for _, c := range []struct {
+		name    string
+		methods []string // of the runs that count, behind one that warms up
+		want    int
+		column  string
+		note    string
+	}{
+		{"never", []string{share, share}, 0, "", "by time: no line had a power of its own that the data show"},
+		{"once", []string{share, own, share}, 1, "1 of 3", "but for 1 whose own power the data show in some or all"},
+		{"always", []string{own, own}, 2, "2 of 2", "but for 1 whose own power the data show in each run"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := &repeated.Result{Commands: []repeated.Command{{Measurements: []repeated.Measurement{}}}}
+			for k, method := range append([]string{own}, c.methods...) {
+				run := used(t, 4, 1)
+				e := report.Joules(4e6)
+				run.Functions[0].Places = []report.Place{
+					{Kind: "line", Line: 3, EndLine: 3, Count: 1, SelfTimeS: 1, SelfEnergyJ: &e, EnergyMethod: method},
+					{Kind: "rest", Line: 1, EndLine: 9, SelfEnergyJ: new(report.Joules), EnergyMethod: own}}
+				r.Add(0, k, k == 0, run)
+			}
+			r.Commands[0].Summarize(false)
+			r.Compare()
+			command := &r.All()[0]
+			got := command.DearestPlaces()[0]
+			if got.OwnPowerRuns != c.want || got.OwnPower() != c.column {
+				t.Errorf("%d, %q; want %d, %q", got.OwnPowerRuns, got.OwnPower(), c.want, c.column)
+			}
+			if note := command.PlacesNote(); !strings.Contains(note, c.note) {
+				t.Errorf("%s", note)
+			}
+			b := reporttest.Write(t, "text", r, format.Options{Terminal: format.Terminal{Width: 100}})
+			if c.column != "" != strings.Contains(string(b), "own power\n") ||
+				!strings.Contains(string(b), c.column+"\n") || !strings.Contains(string(b), c.note[:12]) {
+				t.Errorf("%s", b)
+			}
+		})
 	}
 }
 

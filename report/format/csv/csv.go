@@ -290,7 +290,8 @@ func writeOver(w io.Writer, r *repeated.Result, table string) error {
 	columns := []string{"command", "name", "file", "line", "language", "kind", "runs", "energy_kind"}
 	figures := []string{"calls", "self_energy_j", "inclusive_energy_j", "self_time_s"}
 	if table == "places" {
-		columns = []string{"command", "function", "file", "kind", "line", "end_line", "ordinal", "text"}
+		columns = []string{"command", "function", "file", "kind", "line", "end_line", "ordinal", "own_power_runs",
+			"text"}
 		figures = []string{"count", "self_energy_j", "self_time_s"}
 	}
 	for _, name := range figures {
@@ -307,7 +308,7 @@ func writeOver(w io.Writer, r *repeated.Result, table string) error {
 			}
 			for _, p := range f.Places {
 				c.Write(append([]string{cell(command.Line()), cell(f.Name), cell(f.File), cell(p.Kind), cell(p.Line),
-					cell(p.EndLine), cell(p.Ordinal), cell(p.Text)},
+					cell(p.EndLine), cell(p.Ordinal), cell(p.OwnPowerRuns), cell(p.Text)},
 					statistics(p.Count, p.SelfEnergyJ, p.SelfTimeS)...))
 			}
 		}

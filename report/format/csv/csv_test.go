@@ -52,7 +52,7 @@ func TestTablesOfRepeatedRuns(t *testing.T) {
 			Count: over(9), SelfEnergyJ: over(2)}}}}}}}
 	for table, want := range map[string]string{
 		"functions": ",f,a.c,7,c,function,2,measured,3,2,4,2,1,3,,,,1.5,0.5,2.5",
-		"places":    ",f,a.c,block,8,8,1,'=x;,9,8,10,2,1,3,,,",
+		"places":    ",f,a.c,block,8,8,1,0,'=x;,9,8,10,2,1,3,,,",
 	} {
 		var b bytes.Buffer
 		if err := writeRepeated(&b, r, format.Options{Chosen: map[string]string{"table": table}}); err != nil {

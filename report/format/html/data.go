@@ -415,6 +415,64 @@ type pageComparison struct {
 	Verdict   []int             `json:"verdict"`
 	Verdicts  []compare.Verdict `json:"verdicts"`
 	Notes     []string          `json:"notes"`
+	Places    *pagePlaceChanges `json:"places,omitempty"`
+}
+
+// pagePlaceChanges are the lines or blocks whose energies differ most, and those of one side, at most mostRows of each.
+type pagePlaceChanges struct {
+	Word    string            `json:"word"` // line or block
+	Changes []pagePlaceChange `json:"changes"`
+	More    int               `json:"more,omitempty"` // are left out
+}
+
+// pagePlaceChange is a line or block of a function. One that one side has is "new" or "gone".
+type pagePlaceChange struct {
+	Where    string   `json:"where"`
+	Function string   `json:"function"`
+	Base     *float64 `json:"base"`
+	Head     *float64 `json:"head"`
+	Lo       *float64 `json:"lo"`
+	Hi       *float64 `json:"hi"`
+	Verdict  string   `json:"verdict"`
+	Why      string   `json:"why,omitempty"`
+}
+
+// pagePlaceChangesOf is nil where no places were compared.
+func pagePlaceChangesOf(c *compare.Result) *pagePlaceChanges {
+	all := c.DearestPlaces()
+	gone, added := c.OneSidedPlaces()
+	if len(all)+len(gone)+len(added) == 0 {
+		return nil
+	}
+	out := &pagePlaceChanges{Word: c.PlaceWord(), Changes: []pagePlaceChange{}}
+	n := min(len(all), mostRows)
+	out.More = len(all) - n
+	for _, p := range all[:n] {
+		out.Changes = append(out.Changes, pagePlaceChange{p.Where(), p.Function.Name, p.Base.Value, p.Head.Value,
+			shortened(p.Lo), shortened(p.Hi), string(p.Verdict), p.Why})
+	}
+	for i, list := range [][]compare.OneSidedIn{gone, added} {
+		n := min(len(list), mostRows)
+		out.More += len(list) - n
+		for _, p := range list[:n] {
+			change := pagePlaceChange{Where: p.Where(), Function: p.Function.Name, Base: p.EnergyJ, Verdict: "gone"}
+			if i == 1 {
+				change.Base, change.Head, change.Verdict = nil, p.EnergyJ, "new"
+			}
+			out.Changes = append(out.Changes, change)
+		}
+	}
+	return out
+}
+
+// shortened has six digits, which are more than an interval tells.
+func shortened(v *float64) *float64 {
+	if v == nil {
+		return nil
+	}
+	scale := math.Pow(10, 5-math.Floor(math.Log10(math.Max(math.Abs(*v), 1e-12))))
+	rounded := math.Round(*v*scale) / scale
+	return &rounded
 }
 
 // pageThreshold is the smallest change that a page calls one.
@@ -452,15 +510,7 @@ func pageComparisonOf(runs []*report.Run, names []string, n int) *pageComparison
 		Why: map[int]string{}, Of: []int{},
 		Verdicts: []compare.Verdict{compare.Higher, compare.Lower, compare.Within, compare.NoneShown,
 			compare.NotComparable},
-		Notes: c.Notes,
-	}
-	short := func(v *float64) *float64 { // six digits are more than an interval tells
-		if v == nil {
-			return nil
-		}
-		scale := math.Pow(10, 5-math.Floor(math.Log10(math.Max(math.Abs(*v), 1e-12))))
-		rounded := math.Round(*v*scale) / scale
-		return &rounded
+		Notes: c.Notes, Places: pagePlaceChangesOf(c),
 	}
 	for _, f := range c.Functions {
 		i := number[key{f.Language, f.Name}]
@@ -472,7 +522,7 @@ func pageComparisonOf(runs []*report.Run, names []string, n int) *pageComparison
 			out.Why[i] = f.Why
 		}
 		out.Base, out.Head = append(out.Base, f.Base.Value), append(out.Head, f.Head.Value)
-		out.Lo, out.Hi = append(out.Lo, short(f.Lo)), append(out.Hi, short(f.Hi))
+		out.Lo, out.Hi = append(out.Lo, shortened(f.Lo)), append(out.Hi, shortened(f.Hi))
 		out.Verdict = append(out.Verdict, slices.Index(out.Verdicts, f.Verdict))
 	}
 	return out

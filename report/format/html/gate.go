@@ -100,7 +100,7 @@ func writeComparison(w io.Writer, c *compare.Result, o format.Options) error {
 		s.changes = append(s.changes, change{name: f.Name, at: f.Change.Change, lo: f.Lo, hi: f.Hi,
 			color: tint(f.Verdict)})
 	}
-	s.tables = []table{totals, functions}
+	s.tables = append([]table{totals, functions}, comparedPlaces(c, o)...)
 	for _, only := range []struct {
 		title string
 		all   []compare.OneSided
@@ -114,4 +114,33 @@ func writeComparison(w io.Writer, c *compare.Result, o format.Options) error {
 		s.tables = append(s.tables, t)
 	}
 	return s.write(w)
+}
+
+// comparedPlaces are the tables of the lines or blocks of functions that both sides have.
+func comparedPlaces(c *compare.Result, o format.Options) []table {
+	all, mark := c.DearestPlaces(), c.Mark()
+	what := strings.ToUpper(c.PlaceWord()[:1]) + c.PlaceWord()[1:] + "s"
+	n := min(o.AtMost(len(all)), mostRows)
+	lines := table{Title: what + ", energy of their own", More: len(all) - n,
+		Columns: []string{"", "base", "head", "change", "interval", "count", "verdict"}}
+	for _, l := range all[:n] {
+		lines.Rows = append(lines.Rows, []string{l.Where(), figures.Value(l.Base.Value, l.Unit, mark),
+			figures.Value(l.Head.Value, l.Unit, mark), l.Signed(), l.Interval(),
+			figures.Calls(l.BaseCount, l.HeadCount), l.InWords()})
+	}
+	tables := []table{lines}
+	base, head := c.OneSidedPlaces()
+	for _, only := range []struct {
+		title string
+		all   []compare.OneSidedIn
+	}{{what + " only in base", base}, {what + " only in head", head}} {
+		n := min(o.AtMost(len(only.all)), mostRows)
+		t := table{Title: only.title, Columns: []string{"", "self", "count"}, More: len(only.all) - n}
+		for _, l := range only.all[:n] {
+			t.Rows = append(t.Rows, []string{l.Where(), figures.Value(l.EnergyJ, "J", mark),
+				figures.Calls(l.Count, l.Count)})
+		}
+		tables = append(tables, t)
+	}
+	return tables
 }

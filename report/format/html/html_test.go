@@ -404,6 +404,32 @@ func TestPage(t *testing.T) {
 		p.shot("compare")
 		p.quiet()
 	})
+	t.Run("compared lines", func(t *testing.T) {
+		of := func(id string, lines map[int]string) *report.Run {
+			r := reporttest.Example(t, nemb.Measured)
+			r.Meta.RunID, r.Meta.Granularity = id, "line"
+			f := &r.Functions[0]
+			for n := f.Line; n < f.Line+9; n++ {
+				if lines[n] != "" {
+					e := report.Joules(n * 1000)
+					f.Places = append(f.Places, report.Place{Kind: "line", Line: n, EndLine: n, Count: 1, SelfTimeS: 1,
+						SelfEnergyJ: &e, Text: lines[n]})
+				}
+			}
+			for i := range r.Sites { // the text of the function is another
+				r.Sites[i].TextID = id
+			}
+			return r
+		}
+		p := open(t, b, "lines", reporttest.Write(t, "html", report.Several{
+			of("before", map[int]string{51: "a = 1", 52: "old()", 53: "x()", 54: "<b>(a)"}),
+			of("after", map[int]string{51: "a = 1", 52: "x()", 53: "new()", 54: "<b>(a)"})},
+			format.Options{Names: []string{"before", "after"}}), 1400, 900)
+		p.is(`[...document.querySelectorAll('#place-changes-table tbody tr')].map((e) => e.querySelector('.name').textContent + ' ' + e.lastChild.textContent).sort().join()`,
+			"stock.py:51 a = 1 no change shown,stock.py:52 old() gone,stock.py:52 x() (was line 53) no change shown,"+
+				"stock.py:53 new() new,stock.py:54 <b>(a) no change shown")
+		p.quiet()
+	})
 	t.Run("three", func(t *testing.T) {
 		runs := report.Several{reporttest.Scaled(t, nemb.Measured, "a", 1), reporttest.Scaled(t, nemb.Measured, "b", 0.5),
 			reporttest.Scaled(t, nemb.Measured, "c", 1)}

@@ -45,6 +45,7 @@ func writeComparison(w io.Writer, c *compare.Result, o format.Options) error {
 		}
 	}
 	m.longer(c, o)
+	m.comparedPlaces(c, o)
 	for _, only := range []struct {
 		head string
 		all  []compare.OneSided
@@ -68,6 +69,40 @@ func writeComparison(w io.Writer, c *compare.Result, o format.Options) error {
 	}
 	_, err := io.WriteString(w, m.b.String())
 	return err
+}
+
+// comparedPlaces writes the lines or blocks of functions that both sides have.
+func (m *page) comparedPlaces(c *compare.Result, o format.Options) {
+	all, what, mark := c.DearestPlaces(), c.PlaceWord(), c.Mark()
+	if n := o.AtMost(len(all)); n > 0 {
+		m.line("")
+		m.head("self energy of "+what, "base", "head", "change", "interval", "count", "verdict")
+		for _, l := range all[:n] {
+			m.row(name(l.Where()), figures.Value(l.Base.Value, l.Unit, mark), figures.Value(l.Head.Value, l.Unit, mark),
+				l.Signed(), l.Interval(), figures.Calls(l.BaseCount, l.HeadCount), escape.Replace(l.InWords()))
+		}
+		if more := len(all) - n; more > 0 {
+			m.line("\nand %d more", more)
+		}
+	}
+	base, head := c.OneSidedPlaces()
+	for _, only := range []struct {
+		head string
+		all  []compare.OneSidedIn
+	}{{what + " only in base", base}, {what + " only in head", head}} {
+		n := o.AtMost(len(only.all))
+		if n == 0 {
+			continue
+		}
+		m.line("")
+		m.head(only.head, "self", "count")
+		for _, l := range only.all[:n] {
+			m.row(name(l.Where()), figures.Value(l.EnergyJ, "J", mark), figures.Calls(l.Count, l.Count))
+		}
+		if more := len(only.all) - n; more > 0 {
+			m.line("\nand %d more", more)
+		}
+	}
 }
 
 // longer writes the functions whose calls took longer or less long.

@@ -46,6 +46,7 @@ func writeComparison(w io.Writer, c *compare.Result, o format.Options) error {
 	n = o.AtMost(len(longer))
 	table(p, "95th percentile of calls", longer[:n], func(c compare.Change) string { return c.Name }, columns)
 	p.further(len(longer) - n)
+	p.comparedPlaces(c, o, mark)
 	for _, only := range []struct {
 		head string
 		all  []compare.OneSided
@@ -71,6 +72,34 @@ func writeComparison(w io.Writer, c *compare.Result, o format.Options) error {
 		p.note(dim, "note", note)
 	}
 	return p.print(w)
+}
+
+// comparedPlaces shows the lines or blocks of functions that both sides have.
+func (p *printer) comparedPlaces(c *compare.Result, o format.Options, mark string) {
+	all, what := c.DearestPlaces(), c.PlaceWord()
+	n := o.AtMost(len(all))
+	table(p, "self energy of "+what, all[:n], compare.PlaceIn.Where, []column[compare.PlaceIn]{
+		{"base", 60, func(l compare.PlaceIn) string { return figures.Value(l.Base.Value, l.Unit, mark) }},
+		{"head", 60, func(l compare.PlaceIn) string { return figures.Value(l.Head.Value, l.Unit, mark) }},
+		{"change", 0, func(l compare.PlaceIn) string { return l.Signed() }},
+		{"interval", 88, func(l compare.PlaceIn) string { return l.Interval() }},
+		{"count", 104, func(l compare.PlaceIn) string { return figures.Calls(l.BaseCount, l.HeadCount) }},
+		{"found by", 120, func(l compare.PlaceIn) string { return l.MatchedBy }},
+		{"verdict", 0, func(l compare.PlaceIn) string { return string(l.Verdict) + weakMark(l.Change) }},
+	})
+	p.further(len(all) - n)
+	base, head := c.OneSidedPlaces()
+	for _, only := range []struct {
+		head string
+		all  []compare.OneSidedIn
+	}{{what + " only in BASE", base}, {what + " only in HEAD", head}} {
+		n := o.AtMost(len(only.all))
+		table(p, only.head, only.all[:n], compare.OneSidedIn.Where, []column[compare.OneSidedIn]{
+			{"self", 0, func(l compare.OneSidedIn) string { return figures.Value(l.EnergyJ, "J", mark) }},
+			{"count", 60, func(l compare.OneSidedIn) string { return figures.Calls(l.Count, l.Count) }},
+		})
+		p.further(len(only.all) - n)
+	}
 }
 
 func (p *printer) headlineOf(c compare.Change, mark string) shown.Safe {

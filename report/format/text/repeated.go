@@ -211,7 +211,7 @@ func (p *printer) repeatedPlaces(c repeated.Command, mark string) {
 		}
 		return show(s.Mean)
 	}
-	table(p, what, all, where, []column[repeated.PlaceIn]{
+	columns := []column[repeated.PlaceIn]{
 		{"count", 60, func(l repeated.PlaceIn) string {
 			if l.IsRest() {
 				return ""
@@ -223,9 +223,12 @@ func (p *printer) repeatedPlaces(c repeated.Command, mark string) {
 		}},
 		{"interval", 72, func(l repeated.PlaceIn) string { return l.SelfEnergyJ.Interval(figures.Joules) }},
 		{"time", 0, func(l repeated.PlaceIn) string { return mean(l.SelfTimeS, figures.Seconds) }},
-	})
-	p.note(dim, what+"s", "in each run the energy of a function is divided among its "+what+"s by time, or "+
-		"by their power where it shows that")
+	}
+	if slices.ContainsFunc(all, func(l repeated.PlaceIn) bool { return l.OwnPower() != "" }) {
+		columns = append(columns, column[repeated.PlaceIn]{"own power", 60, repeated.PlaceIn.OwnPower})
+	}
+	table(p, what, all, where, columns)
+	p.note(dim, what+"s", c.PlacesNote())
 }
 
 // statistic shows a figure over the runs, with its spread and its interval.

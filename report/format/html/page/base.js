@@ -54,6 +54,7 @@ cg.data.comparisons ||= [];
 cg.data.comparisons.forEach((c, run) => {
   if (!c) return;
   for (const w of Object.values(c.was)) cg.texts.add(w);
+  for (const p of c.places?.changes || []) cg.texts.add(p.where);
   const now = cg.data.runs[run].functions;
   c.functions = c.of.map((of, i) => ({
     language: now[of].language, name: now[of].name, was: c.was[of], why: c.why[of], base: c.base[i], head: c.head[i], lo: c.lo[i], hi: c.hi[i],

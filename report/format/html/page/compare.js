@@ -150,6 +150,28 @@ function changes(runs, names) {
   return out;
 }
 
+// placeChanges has the lines or blocks of functions, as the last run is held against the first; null without any.
+function placeChanges(runs, names) {
+  const last = runs.length - 1, c = cg.data.comparisons[last], of = c?.places;
+  if (!of) return null;
+  const known = (v) => v === null ? el('span', { class: 'n soft' }, '–', el('i', {})) : null;
+  const delta = (k) => (k.head || 0) - (k.base || 0), said = (k) => verdicts[k.verdict] ? verdict({ ...k, weak: c.weak }) : el('span', { class: 'soft' }, k.verdict);
+  const columns = [
+    { key: 'where', head: of.word === 'block' ? 'Block' : 'Line', text: true, value: (k) => k.where, cell: (k) => el('div', { class: 'function' }, el('code', { class: 'name' }, k.where), el('small', { class: 'where' }, k.function)) },
+    { key: 'base', head: names[0], value: (k) => k.base, cell: (k) => known(k.base) || number(figure.energy(k.base), mark(runs[0])) },
+    { key: 'head', head: names[last], value: (k) => k.head, cell: (k) => known(k.head) || number(figure.energy(k.head), mark(runs[last])) },
+    { key: 'delta', head: 'Change', value: (k) => Math.abs(delta(k)), cell: (k) => el('span', { class: noChange(k.verdict) ? 'soft' : delta(k) > 0 ? 'bad' : delta(k) < 0 ? 'good' : '' }, number(signedFigure(figure.energy, delta(k)))) },
+    { key: 'percent', head: '%', value: (k) => changed(k.base, k.head), cell: (k) => el('span', { class: 'n' + (noChange(k.verdict) ? ' soft' : '') }, signed(changed(k.base, k.head))) },
+    { key: 'interval', class: 'extra', head: 'Interval', title: 'of the change; sorted by the lower end', value: (k) => k.lo, cell: (k) => el('small', {}, ratios(k)) },
+    { key: 'verdict', head: 'Verdict', text: true, class: 'left', value: (k) => k.verdict, cell: said },
+  ];
+  const t = sortable('place-changes', of.changes, columns, { sort: 'delta', words: (k) => [k.where] });
+  const out = section('place-changes', (of.word === 'block' ? 'Blocks' : 'Lines') + ', energy of their own', t.counted, t.table, t.more,
+    of.more ? el('p', { class: 'hint' }, `${of.more} more are not on this page: cg compare has them.`) : null);
+  out.start = t.draw;
+  return out;
+}
+
 // mergedOf joins the paths of two runs: the same names below the same names. Its columns are
 // those of both, in A and B, and their sums. renamed gives functions of the first run the
 // names that they have now. It runs in a worker.

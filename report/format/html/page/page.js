@@ -19,7 +19,7 @@ function viewsOf(run, go) {
 function viewsOfSeveral(runs, names) {
   const notes = cg.data.problems.length ? el('ul', { class: 'warnings' }, cg.data.problems.map((p) => el('li', {}, el('b', {}, 'different'), ' ', p))) : null;
   return [
-    ['compare', 'Compare', () => [section('compare', 'Side by side', null, notes, besideTotals(runs, names)), changes(runs, names)]],
+    ['compare', 'Compare', () => [section('compare', 'Side by side', null, notes, besideTotals(runs, names)), changes(runs, names), placeChanges(runs, names)]],
     runs[0].paths.size && runs[runs.length - 1].paths.size && ['difference', 'Flame', () => [difference(runs, names)], 'paths'],
   ].filter(Boolean);
 }
