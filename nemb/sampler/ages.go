@@ -16,7 +16,7 @@ type Age struct {
 	// Median, P95 and Max are the times that half of the samples, 95 % and all of them do not exceed: of a counter that
 	// samples read, the time since the sample before the one that saw it move last, since it moved after that; of a
 	// sensor that is read by itself, and of processor times, the time to the nearest reading of it, before or
-	// after the sample. Median and P95 are up to a fifth too long (checkpoint.TimeBin).
+	// after the sample. Median and P95 are up to a quarter too long (checkpoint.TimeBin).
 	Median, P95, Max time.Duration
 	// Kernel is by how much the kernel's processor time of a running thread may be behind besides; 0 for domains.
 	Kernel time.Duration
