@@ -35,7 +35,7 @@ func (b *gpuBounds) of(e nemb.Energy) (lo, hi float64) {
 // occupied is the gpu of a domain, nil for any other domain. It begins with the first answer of a driver.
 func (b *Book) occupied(d int, r *Reading) *gpu {
 	if b.gpus[d] == nil && b.readings == 1 && d < len(r.Occupancies) && len(r.Occupancies[d]) > 0 {
-		b.gpus[d] = &gpu{stream: gpus.Stream{Period: b.domains[d].Period}}
+		b.gpus[d] = &gpu{stream: gpus.Stream{Period: b.domains[d].Period, Habits: b.domains[d].Habits}}
 	}
 	return b.gpus[d]
 }

@@ -51,6 +51,19 @@ func TestUnsampled(t *testing.T) {
 					t.Fatal("no span")
 				}
 				off := p.Unsampled(k, from, to)
+				pieces := 0.0
+				c := Changes{Habits: p}
+				for i, at := 0, from; i < len(k); i++ {
+					if c.Add(k[i]); k[i].At <= from {
+						c.Until(k[i].At)
+					} else if at < to+1e8 { // with the period around its end
+						at = k[i].At
+						pieces += c.Until(at)
+					}
+				}
+				if pieces = math.Sqrt(pieces); pieces < 0.98*off || pieces > 1.2*off+1e-9 {
+					t.Fatalf("%v J in pieces, %v at once", pieces, off)
+				}
 				wide += off / span.Joules / runs
 				if math.Abs(span.Joules-truth) <= off+1e-9*truth {
 					inside++

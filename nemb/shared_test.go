@@ -15,7 +15,7 @@ import (
 	"cg/checkpoint"
 )
 
-var updateShared = flag.Bool("update", false, "write ../runtimes/sdk/spec/cases/between.txt")
+var updateShared = flag.Bool("update", false, "write between.txt and lags.json in ../runtimes/sdk/spec/cases")
 
 // sharedSeries makes a series of one domain: samples each 1 ms or so of a
 // counter that is updated every period, from a power in W as a function of ms.

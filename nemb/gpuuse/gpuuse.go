@@ -66,6 +66,7 @@ type gpu struct {
 	shown   sampler.GPUState
 	asked   checkpoint.Instant // when its driver was asked for its last answer, 0 before the first
 	told    bool               // its driver has told who used it
+	used    bool               // the program used it in the piece before
 	counted bool               // its counter was read
 	lost    int                // how often the counter had a reset or a lap by then
 }
@@ -89,7 +90,8 @@ func New(ring Ring, sensors []nemb.Sensor, owner func(pid int) gpus.Owner) *Tell
 	domains, d := ring.Domains(), 0
 	for _, s := range sensors {
 		if of, is := s.(nemb.Occupied); is {
-			t.gpus = append(t.gpus, &gpu{domain: d, sensor: of, stream: gpus.Stream{Period: domains[d].Period}})
+			t.gpus = append(t.gpus, &gpu{domain: d, sensor: of, stream: gpus.Stream{Period: domains[d].Period,
+				Habits: domains[d].Habits}})
 		}
 		d += len(s.Domains())
 	}
@@ -332,7 +334,11 @@ func (g *gpu) use(p *gpus.Piece) sampler.GPUUse {
 	if !g.held {
 		return u
 	}
-	if u.Program == 0 {
+	// Where kernels end, the counter may tell of them in the piece after that.
+	if u.Program == 0 && (g.used || u.Unattributed > 0) {
+		u.Off = p.Hidden
+	}
+	if g.used = u.Program > 0; !g.used {
 		u.Hi += hidden * float64(p.Total-u.Idle)
 	}
 	if u.Unattributed > 0 { // the idle power may be less, too

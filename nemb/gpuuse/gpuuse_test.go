@@ -2,6 +2,7 @@ package gpuuse
 
 import (
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -262,5 +263,50 @@ func TestReasonsHaveWords(t *testing.T) {
 		if r.Why == "" || numberOf(gpus.Reason(r.Name)) != i+1 {
 			t.Errorf("%d: %+v", i, r)
 		}
+	}
+}
+
+// sampling is a GPU whose counter samples a quarter of the time.
+type sampling struct{ driver }
+
+func (s sampling) Domains() []nemb.Domain {
+	d := s.driver.Domains()
+	d[0].Habits = nemb.Habits{Period: 500 * time.Millisecond, Window: 125 * time.Millisecond}
+	return d
+}
+
+// habitual is a ring of it.
+type habitual struct{ *shown }
+
+func (h habitual) Domains() []nemb.Domain { return sampling{}.Domains() }
+
+// Where the power changes, a counter that samples a part of the time hides some of it: in the piece of the kernels, and in
+// the one after them, in which the counter still tells of them. A program that holds nothing has no such bound.
+func TestHiddenByTheCounter(t *testing.T) {
+	ring := &shown{}
+	x := New(habitual{ring}, []nemb.Sensor{sampling{}}, owner)
+	joules := 0.0
+	for i := range 12 { // half a second each: 50 W, and 250 W from 2 s to 4 s
+		at := checkpoint.Instant(i+1) * second / 2
+		if i > 0 {
+			joules += 25
+		}
+		if i > 3 && i <= 7 {
+			joules += 100
+		}
+		x.Take([]nemb.Sample{{Time: at, Energy: []nemb.Energy{nemb.Energy(joules * 1e6)}}})
+		o := nemb.Occupancy{At: at, From: at - second/2, To: at, KnowsUses: true, KnowsContexts: true}
+		if i > 3 && i <= 7 {
+			o.Uses, o.Contexts = []nemb.Use{use(1, 0.5)}, []nemb.Context{{PID: 1, Memory: 1}}
+		}
+		x.Answer(0, o)
+	}
+	var off []float64
+	for _, u := range ring.uses {
+		off = append(off, math.Round(u.Off*1e-6))
+	}
+	// A change by 100 J from one period to the next hides 2 * 3/4 of it; edges of the driver's samples are off besides.
+	if len(off) < 10 || off[2] != 0 || off[3] < 150 || off[4] != 0 || off[7] != 150 || off[8] != 0 {
+		t.Errorf("off by %v", off)
 	}
 }

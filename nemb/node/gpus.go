@@ -70,7 +70,8 @@ func (m *measurer) findGPUs() {
 	for _, sensor := range m.Sensors {
 		if of, is := sensor.(nemb.Occupied); is {
 			m.divider.gpus[domain] = &gpu{domain: domain, sensor: of, owners: map[int][]owned{},
-				tenure: map[int]*tenant{}, stream: gpus.Stream{Period: m.domains[domain].Period}}
+				tenure: map[int]*tenant{}, stream: gpus.Stream{Period: m.domains[domain].Period,
+					Habits: m.domains[domain].Habits}}
 		}
 		domain += len(sensor.Domains())
 	}

@@ -97,6 +97,8 @@ type aboutDomain struct {
 	Lo       float64     `json:"lo"`
 	Hi       float64     `json:"hi"`
 
+	Habits *aboutHabits `json:"habits,omitempty"` // nil where its counter follows its power at once
+
 	// What Divide tells.
 	Program       bool    `json:"program,omitempty"`
 	BaseW         float64 `json:"base_w,omitempty"`
@@ -104,6 +106,14 @@ type aboutDomain struct {
 	BaseHiW       float64 `json:"base_hi_w,omitempty"`
 	IdleShare     float64 `json:"idle_share,omitempty"`
 	IdleShareMost float64 `json:"idle_share_most,omitempty"`
+}
+
+// aboutHabits are nemb.Habits, as far as readers need them: what the counter hides by sampling a part of the time alone
+// is told with what the program used.
+type aboutHabits struct {
+	PeriodNs int64 `json:"period_ns"`
+	WindowNs int64 `json:"window_ns"`
+	DelayNs  int64 `json:"delay_ns"`
 }
 
 // Division is what a reader needs, besides the samples, to tell which part of the energy is
@@ -126,6 +136,9 @@ func aboutRing(domains []nemb.Domain, division *Division, uses *aboutUses) ([]by
 		}
 		of := aboutDomain{ID: d.ID, Kind: d.Kind, Parent: d.Parent, InTotal: d.InTotal, Method: d.Method,
 			Source: d.Source, PeriodNs: int64(d.Period), StepUj: d.Step, Lo: lo, Hi: hi}
+		if h := d.Habits; h.Origin != nemb.HabitsUnknown && (h.Delay > 0 || h.Window > h.Period) {
+			of.Habits = &aboutHabits{int64(h.Period), int64(h.Window), int64(h.Delay)}
+		}
 		if division != nil {
 			with := division.Domains[i]
 			with.UseRemembered()

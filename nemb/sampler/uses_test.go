@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -51,5 +52,25 @@ func TestUsesOfGPUs(t *testing.T) {
 	}
 	if end := at + 32 + 4096*13*8; end != len(r.memory) {
 		t.Errorf("the file has %d bytes, want %d", len(r.memory), end)
+	}
+}
+
+// Readers are told how a counter follows its power where it is late, and nothing of one that is not.
+func TestHabitsInTheRing(t *testing.T) {
+	ms := time.Millisecond
+	for _, tt := range []struct {
+		habits nemb.Habits
+		want   string
+	}{
+		{nemb.Habits{Period: 100 * ms, Window: time.Second, Delay: 10 * ms, Origin: nemb.HabitsMeasured},
+			`"habits":{"period_ns":100000000,"window_ns":1000000000,"delay_ns":10000000}`},
+		{nemb.Habits{Period: 100 * ms, Window: 25 * ms, Origin: nemb.HabitsPublished}, ""},
+		{nemb.Habits{}, ""},
+	} {
+		text, err := aboutRing([]nemb.Domain{{ID: "gpu0", Kind: nemb.KindGPU, Habits: tt.habits}}, nil, nil)
+		if has := strings.Contains(string(text), `"habits"`); err != nil || has != (tt.want != "") ||
+			!strings.Contains(string(text), tt.want) {
+			t.Errorf("%+v: %s, %v", tt.habits, text, err)
+		}
 	}
 }

@@ -20,7 +20,9 @@ import (
 // hold. The zero Stream is empty.
 type Stream struct {
 	Period time.Duration // of the counter
+	Habits nemb.Habits   // of the counter
 
+	changes   nemb.Changes
 	knots     []nemb.Knot        // of the counter: At in ns, Joules
 	given     nemb.Energy        // in pieces
 	done      checkpoint.Instant // up to when there are pieces
@@ -54,10 +56,13 @@ type Piece struct {
 	Total, Idle, Unattributed nemb.Energy
 	Uses                      []Used
 	Reason                    Reason // why there is Unattributed
+	// Hidden is by how much Total may be off, by chance, in each piece alone, since the counter samples a part of the
+	// time alone: in microjoules. It is in Off of those who used it.
+	Hidden float64
 }
 
 // Used is what a process used of a piece. Lo and Hi bound it, in microjoules. Off is by how much it may be off besides,
-// by chance, in each piece alone: by the edges of the driver's samples.
+// by chance, in each piece alone: by the edges of the driver's samples, and by what the counter hides.
 type Used struct {
 	PID         int
 	Energy      nemb.Energy
@@ -81,6 +86,8 @@ func (s *Stream) Counter(at checkpoint.Instant, counted nemb.Energy) {
 		return
 	}
 	s.knots = append(s.knots, knot)
+	s.changes.Habits = s.Habits
+	s.changes.Add(knot)
 }
 
 // Lost tells that the counter was reset: what it counted since it was read last is lost. It gives the pieces of what it
@@ -93,6 +100,7 @@ func (s *Stream) Lost(at checkpoint.Instant) []Piece {
 	pieces := s.Settle(true)
 	s.knots = []nemb.Knot{{At: float64(at), Joules: s.knots[len(s.knots)-1].Joules}}
 	s.done, s.spans = at, nil
+	s.changes.Forget()
 	return pieces
 }
 
@@ -210,7 +218,7 @@ func (s *Stream) tail() Reason {
 func (s *Stream) piece(t answered) Piece {
 	c := Curve{Knots: s.knots}
 	now := max(s.given, nemb.Energy(max(0, math.Round(c.at(float64(t.to))*1e6))))
-	p := Piece{From: t.from, To: t.to, Total: now - s.given}
+	p := Piece{From: t.from, To: t.to, Total: now - s.given, Hidden: 1e6 * math.Sqrt(s.changes.Until(float64(t.to)))}
 	s.given, s.done = now, t.to
 	s.learn(&t, float64(p.Total))
 	drew := map[int]float64{}
@@ -290,7 +298,7 @@ func (s *Stream) edges(p *Piece, drew map[int]float64, length float64) {
 	width := min(length, max(s.lastSpan, float64(s.Period)), float64(nemb.LongestUseSample)) + float64(s.Period)
 	for i := range p.Uses {
 		u := &p.Uses[i]
-		u.Off = math.Abs(drew[u.PID]-s.last[u.PID]) * width
+		u.Off = math.Hypot(math.Abs(drew[u.PID]-s.last[u.PID])*width, p.Hidden)
 	}
 }
 

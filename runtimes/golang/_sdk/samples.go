@@ -32,6 +32,7 @@ type domain struct {
 	StepUj   uint64  `json:"step_uj"` // the least by which it moves, 0 where that is not known
 	Lo       float64 `json:"lo"`
 	Hi       float64 `json:"hi"`
+	Habits   habits  `json:"habits"`
 	idling
 }
 

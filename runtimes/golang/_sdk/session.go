@@ -348,7 +348,7 @@ func (s *Session) prune() {
 		}
 	}
 	s.mu.Unlock()
-	s.samples.prune(edges, max(5*aroundNs, 20*s.source.intervalNs))
+	s.samples.prune(edges, s.samples.reach(s.source.intervalNs))
 }
 
 // write writes the file, s.data being locked.

@@ -117,7 +117,8 @@ func energyOf(s *samples, start, end int64, parts []part) (*energy, []gpuUse) {
 			if all == nil {
 				all = []part{{start, end, 1}}
 			}
-			use := s.gpuUse(d, all, joules, slack+float64(of.StepUj)*1e-6)
+			slack = math.Hypot(slack, s.lag(d, start, end)) + float64(of.StepUj)*1e-6
+			use := s.gpuUse(d, all, joules, slack)
 			gpus = append(gpus, use)
 			sum.gpu(d, of, use, joules, method)
 			continue

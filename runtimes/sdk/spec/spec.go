@@ -6,6 +6,7 @@
 // The tables of cases/ hold the packages, and cg where it has the rule, too:
 //
 //	between.txt      the energy of a part of a series (nemb.Series.Between)
+//	lags.json        by how much an energy may be off since a counter is late (nemb.Habits.Lag)
 //	tasks.json       the energy of a task with its interval, and what it has of GPUs, written by hand
 //	noise.json       how steady the power was (report)
 //	ring.json        rings of samples, good and damaged (nemb/sampler)

@@ -14,6 +14,7 @@ from itertools import compress
 from math import ceil, floor, hypot
 
 from ._gpus import use_of
+from ._habits import Habits
 from ._spec import (AROUND_NS, FLAG_FAILED, FLAG_GAP, KIND_GPU, METHOD_BRACKET,
                     METHOD_INTERPOLATION, METHOD_SAMPLED, METHOD_SHARED, OFTEN_NS, PRUNE_NEWEST,
                     PRUNE_ONE_IN, STEADY_PART, STILL_NS)
@@ -26,19 +27,20 @@ class Domain:
     time between two updates of its counter, 0 where it is not known; step_uj the
     least by which it moves, 0 where that is not known; lo and hi bound the true
     energy as factors of the figure. The rest tells what it draws whoever runs
-    (nemb/RING.md): watts, and parts of its full power.
+    (nemb/RING.md): watts, and parts of its full power; and how its counter follows its power.
     """
     __slots__ = ("id", "kind", "parent", "in_total", "method", "source", "period_ns", "step_uj", "lo", "hi",
-                 "program", "base_w", "base_lo_w", "base_hi_w", "idle_share", "idle_share_most")
+                 "program", "base_w", "base_lo_w", "base_hi_w", "idle_share", "idle_share_most", "habits")
 
     def __init__(self, id, kind="", parent="", in_total=False, method="measured", source="",
                  period_ns=0, step_uj=0, lo=1.0, hi=1.0, program=False,
-                 base_w=0.0, base_lo_w=0.0, base_hi_w=0.0, idle_share=0.0, idle_share_most=0.0):
+                 base_w=0.0, base_lo_w=0.0, base_hi_w=0.0, idle_share=0.0, idle_share_most=0.0, habits=None):
         self.id, self.kind, self.parent, self.in_total = id, kind, parent, in_total
         self.method, self.source = method, source
         self.period_ns, self.step_uj, self.lo, self.hi = period_ns, step_uj, lo, hi
         self.program, self.base_w, self.base_lo_w, self.base_hi_w = program, base_w, base_lo_w, base_hi_w
         self.idle_share, self.idle_share_most = idle_share, idle_share_most
+        self.habits = Habits(*((habits or {}).get(key, 0) for key in ("period_ns", "window_ns", "delay_ns")))
 
 
 class Knots:
@@ -246,6 +248,14 @@ class Samples:
             return joules[-1] * 1e6
         return self.knots[d].on_line(t)[0] * 1e6
 
+    def lag(self, d, start, end):
+        """By how much the energy of domain d from start to end may be off since its counter is late, in J."""
+        return self.domains[d].habits.lag(self.knots[d].at, self.knots[d].joules, start, end)
+
+    def reach(self, interval_ns):
+        """How far from the ends of tasks samples are looked at, in ns."""
+        return max([5 * AROUND_NS, 20 * interval_ns] + [d.habits.reach for d in self.domains])
+
     def awaits_gpu(self, end):
         """Whether cg has not told yet who used a GPU up to then, and will."""
         return any(gpu.awaited(end) for gpu in self.gpus.values())
@@ -396,6 +406,8 @@ def energy_of(samples, shares, windows):
         part = least = most = 1.0
         if sharing or not whole:
             part, least, most = _parts(samples, d, windows, shared)
+        if domain.kind == KIND_GPU:
+            slack = hypot(slack, samples.lag(d, start, end))
         slack += domain.step_uj * 1e-6
         if domain.kind == KIND_GPU:
             use = use_of(samples, d, _stretches(windows, shared), joules, slack)

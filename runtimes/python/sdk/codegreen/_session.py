@@ -531,7 +531,7 @@ class Session:
             edges += [e for e in (task.started_at_mono_ns, task._since, task.ended_at_mono_ns) if e]
         for a, b, _ in self._shares.parts:
             edges += (a, b)
-        self._samples.prune(edges, max(5 * AROUND_NS, 20 * self._source.interval_ns))
+        self._samples.prune(edges, self._samples.reach(self._source.interval_ns))
 
     # Samples
 

@@ -593,3 +593,25 @@ func TestBudgets(t *testing.T) {
 		}
 	})
 }
+
+// TestLags holds by how much an energy may be off since a counter is late to cg's own rule (nemb/lags_shared_test.go of
+// cg).
+func TestLags(t *testing.T) {
+	table(t, "lags.json", func(t *testing.T, of struct {
+		Name    string
+		Period  int64 `json:"period_ns"`
+		Habits  habits
+		Samples [][2]int64
+		Spans   [][3]float64
+	}) {
+		s := newSamples([]domain{{ID: "d", Kind: kindGpu, PeriodNs: of.Period, Lo: 1, Hi: 1, Habits: of.Habits}})
+		for _, sample := range of.Samples {
+			s.add(sample[0], 0, []uint64{uint64(sample[1])})
+		}
+		for _, span := range of.Spans {
+			if got := s.lag(0, int64(span[0]), int64(span[1])); !near(got, span[2]) {
+				t.Errorf("%s: %v, got %v", of.Name, span, got)
+			}
+		}
+	})
+}

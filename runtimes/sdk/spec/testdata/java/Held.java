@@ -235,12 +235,21 @@ final class Held {
         check(of.get(5) == null ? got < 0 : got == whole(of.get(5)), of.get(0) + ": " + got + ", want " + of.get(5));
     }
 
+    private static void lags(Map<?, ?> of) {
+        Samples s = new Samples(List.of(new Domain("d", "gpu", "", true, "measured", "", whole(of.get("period_ns")), 1, 1, 0, Domain.Idling.NONE, Habits.of(of.get("habits")))));
+        for (Object o : (List<?>) of.get("samples")) s.add(whole(((List<?>) o).get(0)), 0, new long[] {whole(((List<?>) o).get(1))});
+        for (Object o : (List<?>) of.get("spans")) {
+            double got = s.lag(0, whole(((List<?>) o).get(0)), whole(((List<?>) o).get(1)));
+            check(near(got, ((Number) ((List<?>) o).get(2)).doubleValue()), of.get("name") + ": " + o + ", got " + got);
+        }
+    }
+
     private static void tasks(Map<?, ?> of) {
         List<Domain> domains = new ArrayList<>();
         for (Object o : (List<?>) of.get("domains")) {
             Map<?, ?> d = (Map<?, ?>) o;
             domains.add(new Domain((String) d.get("id"), Objects.requireNonNullElse((String) d.get("kind"), ""), "", (Boolean) d.get("in_total"), (String) d.get("method"), "", whole(d.get("period_ns")),
-                (Double) d.get("lo"), (Double) d.get("hi"), whole(d.get("step_uj"))));
+                (Double) d.get("lo"), (Double) d.get("hi"), whole(d.get("step_uj")), Domain.Idling.NONE, Habits.of(d.get("habits"))));
         }
         Samples s = new Samples(domains);
         s.gpus = gpus(of.get("gpus"));
@@ -301,7 +310,7 @@ final class Held {
         List<Domain> domains = new ArrayList<>();
         for (Object o : (List<?>) of.get("domains")) {
             Map<?, ?> d = (Map<?, ?>) o;
-            domains.add(new Domain((String) d.get("id"), (String) d.get("kind"), "", true, "measured", "", 0, 1, 1, 0, Domain.Idling.of(d)));
+            domains.add(new Domain((String) d.get("id"), (String) d.get("kind"), "", true, "measured", "", 0, 1, 1, 0, Domain.Idling.of(d), Habits.NONE));
         }
         Division division = Division.of(domains, of);
         for (Object o : (List<?>) of.get("samples")) {
@@ -543,6 +552,7 @@ final class Held {
         table(cases, "ring.json", Held::ring);
         table(cases, "powercap.json", Held::powercap);
         table(cases, "unwrap.json", Held::unwrap);
+        table(cases, "lags.json", Held::lags);
         table(cases, "tasks.json", Held::tasks);
         table(cases, "counts.json", Held::counts);
         table(cases, "budgets.json", Held::budgets);

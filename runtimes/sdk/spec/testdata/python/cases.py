@@ -54,6 +54,14 @@ def between(path):
     return asked
 
 
+def lags(case):
+    samples = _energy.Samples([_energy.Domain("d", "gpu", period_ns=case["period_ns"], habits=case["habits"])])
+    samples.extend([s[0] for s in case["samples"]], [0] * len(case["samples"]), [[s[1] for s in case["samples"]]])
+    for start, end, want in case["spans"]:
+        got = samples.lag(0, start, end)
+        check(near(got, want), case["name"], start, end, got, "want", want)
+
+
 def noise(case):
     samples = [[s[i] for s in case["samples"]] for i in range(3)]
     limits = _noise.Limits(case["env"])
@@ -350,7 +358,7 @@ def table(path, rule):
 
 folder = sys.argv[1]
 print("between.txt: %d cases" % between(os.path.join(folder, "between.txt")))
-for name, rule in ("noise.json", noise), ("ring.json", ring), ("powercap.json", powercap), ("unwrap.json", unwrap), \
+for name, rule in ("noise.json", noise), ("ring.json", ring), ("powercap.json", powercap), ("unwrap.json", unwrap), ("lags.json", lags), \
         ("tasks.json", tasks), ("counts.json", counts), ("budgets.json", budgets), ("shares.json", shares), ("cells.json", cells), ("neighbours.json", neighbours), \
         ("requests.json", requests), \
         ("fields.json", fields), ("files.json", files):

@@ -12,9 +12,10 @@ import java.util.Map;
  * @param lo       with hi: the true energy is between these times the figure
  * @param stepUj   the least by which it moves, 0 where that is not known
  * @param idling   what it draws whoever runs
+ * @param habits   how its counter follows its power
  */
 record Domain(String id, String kind, String parent, boolean inTotal, String method, String source,
-        long periodNs, double lo, double hi, long stepUj, Idling idling) {
+        long periodNs, double lo, double hi, long stepUj, Idling idling, Habits habits) {
     /**
      * What a domain draws whoever runs (nemb/RING.md of cg): watts, and parts of its full power.
      *
@@ -36,7 +37,7 @@ record Domain(String id, String kind, String parent, boolean inTotal, String met
 
     Domain(String id, String kind, String parent, boolean inTotal, String method, String source,
             long periodNs, double lo, double hi, long stepUj) {
-        this(id, kind, parent, inTotal, method, source, periodNs, lo, hi, stepUj, Idling.NONE);
+        this(id, kind, parent, inTotal, method, source, periodNs, lo, hi, stepUj, Idling.NONE, Habits.NONE);
     }
 
     Domain(String id, String kind, String parent, boolean inTotal, String method, String source,
@@ -50,6 +51,7 @@ record Domain(String id, String kind, String parent, boolean inTotal, String met
             (Boolean) m.get("in_total"), (String) m.get("method"), (String) m.get("source"),
             ((Number) m.get("period_ns")).longValue(),
             ((Number) m.get("lo")).doubleValue(), ((Number) m.get("hi")).doubleValue(),
-            m.get("step_uj") instanceof Number step ? step.longValue() : 0, Idling.of(m));
+            m.get("step_uj") instanceof Number step ? step.longValue() : 0, Idling.of(m),
+            Habits.of(m.get("habits")));
     }
 }

@@ -48,6 +48,7 @@ record Energy(
             double below = Math.max(0, span.joules() - slack) * Math.max(0, alone) * domain.lo();
             double above = (span.joules() + slack) * domain.hi();
             if (domain.kind().equals(Spec.KIND_GPU)) {
+                slack = Math.hypot(span.slack(), samples.lag(d, start, end)) + domain.stepUj() * 1e-6;
                 Gpu.Use use = Gpu.use(samples, d, start, end, parts, span.joules(), slack);
                 gpus.add(use);
                 micro = use.program();

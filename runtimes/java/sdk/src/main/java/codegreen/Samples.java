@@ -258,6 +258,19 @@ final class Samples {
         return k.onLine(t)[0] * 1e6;
     }
 
+    /** By how much the energy of domain d from start to end may be off since its counter is late, in J. */
+    double lag(int d, long start, long end) {
+        Knots k = knots[d];
+        return domains.get(d).habits().lag(new Habits.Updates(k.size(), k::at, k::joules), start, end);
+    }
+
+    /** How far from the ends of tasks samples are looked at, in ns. */
+    long reach(long intervalNs) {
+        long most = Math.max(5 * Spec.AROUND_NS, 20 * intervalNs);
+        for (Domain d : domains) most = Math.max(most, d.habits().reach());
+        return most;
+    }
+
     /** Whether cg has not told yet who used a GPU up to then, and will. */
     boolean awaitsGpu(long end) {
         return gpus.values().stream().anyMatch(g -> g.awaited(end));

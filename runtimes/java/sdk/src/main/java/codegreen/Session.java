@@ -579,7 +579,7 @@ public final class Session implements AutoCloseable {
         } finally {
             lock.unlock();
         }
-        long reach = Math.max(5 * Spec.AROUND_NS, 20 * source.intervalNs);
+        long reach = samples.reach(source.intervalNs);
         samples.prune(edges.stream().mapToLong(Long::longValue).toArray(), reach);
     }
 

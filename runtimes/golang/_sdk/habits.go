@@ -1,0 +1,86 @@
+package codegreen
+
+import (
+	"math"
+	"sort"
+)
+
+// habits are how a counter follows its power: each update counts the mean power over window, which ended delay before
+// it, for all of a period (nemb/RING.md of cg). The zero habits follow at once.
+type habits struct {
+	PeriodNs int64 `json:"period_ns"`
+	WindowNs int64 `json:"window_ns"`
+	DelayNs  int64 `json:"delay_ns"`
+}
+
+// reach is how far from a moment lag looks, in ns.
+func (h habits) reach() int64 { return 2 * (h.PeriodNs + h.WindowNs + h.DelayNs) }
+
+// lag is by how much an energy between two moments may be off since the counter is late, in J: cg's own
+// nemb.Habits.Lag.
+func (h habits) lag(k []knot, from, to float64) float64 {
+	longer := float64(max(0, h.WindowNs-h.PeriodNs))
+	late := float64(h.DelayNs) + longer/2
+	if late <= 0 || to <= from || len(k) < 2 {
+		return 0
+	}
+	lacks := func(t float64) float64 { return joulesAt(k, t+late) - joulesAt(k, t) }
+	hides := func(t float64) float64 {
+		if longer == 0 {
+			return 0
+		}
+		middle := t + late
+		after := joulesAt(k, middle+longer) - joulesAt(k, middle)
+		before := joulesAt(k, middle) - joulesAt(k, middle-longer)
+		return math.Hypot((after-before)/4, h.wavers(k, middle))
+	}
+	return math.Abs(lacks(to)-lacks(from)) + math.Hypot(hides(from), hides(to))
+}
+
+// lag is by how much the energy of domain d from start to end may be off since its counter is late, in J.
+func (s *samples) lag(d int, start, end int64) float64 {
+	return s.domains[d].Habits.lag(s.knots[d], float64(start), float64(end))
+}
+
+// reach is how far from the ends of tasks samples are looked at, in ns.
+func (s *samples) reach(interval int64) int64 {
+	most := max(5*aroundNs, 20*interval)
+	for _, d := range s.domains {
+		most = max(most, d.Habits.reach())
+	}
+	return most
+}
+
+// wavers is by how much a counter of means may be off at a moment since the power changes faster than they show (95 %).
+func (h habits) wavers(k []knot, at float64) float64 {
+	period, n := float64(h.PeriodNs), float64(h.WindowNs)/float64(h.PeriodNs)
+	squares, steps := 0.0, 0.0
+	for t := at - float64(h.WindowNs); t < at+float64(h.WindowNs); t += period {
+		change := joulesAt(k, t+2*period) - 2*joulesAt(k, t+period) + joulesAt(k, t)
+		squares, steps = squares+change*change, steps+1
+	}
+	return 2.3 * n * math.Sqrt(squares/steps/2) * math.Sqrt(n/12)
+}
+
+// joulesAt is what a counter told at a moment: linear between knots, and on either side of all of them with the mean
+// power of the outermost second.
+func joulesAt(k []knot, t float64) float64 {
+	n := len(k)
+	i := sort.Search(n, func(i int) bool { return k[i].at > t })
+	a, b := k[max(0, i-1)], k[min(i, n-1)]
+	switch i {
+	case 0:
+		b = k[sort.Search(n-1, func(i int) bool { return k[i].at >= k[0].at+1e9 })]
+	case n:
+		i := sort.Search(n-1, func(i int) bool { return k[i].at > k[n-1].at-1e9 })
+		a, b = k[max(0, min(i, n-2))], k[n-1]
+		if b.at <= a.at {
+			return b.joules
+		}
+		return b.joules + (b.joules-a.joules)*(t-b.at)/(b.at-a.at)
+	}
+	if b.at <= a.at {
+		return a.joules
+	}
+	return a.joules + (b.joules-a.joules)*(t-a.at)/(b.at-a.at)
+}

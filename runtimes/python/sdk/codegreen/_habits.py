@@ -1,0 +1,70 @@
+"""How the counter of a GPU follows its power (nemb/RING.md of cg): by how much an energy may be off for that.
+
+Units: nanoseconds of CLOCK_MONOTONIC, joules.
+"""
+from bisect import bisect_left, bisect_right
+from math import hypot, sqrt
+
+
+class Habits:
+    """Each update of a counter counts the mean power over window_ns, which ended delay_ns before it, for all of
+    period_ns. Without any of these it follows at once."""
+    __slots__ = "period", "window", "delay"
+
+    def __init__(self, period_ns=0, window_ns=0, delay_ns=0):
+        self.period, self.window, self.delay = float(period_ns), float(window_ns), float(delay_ns)
+
+    @property
+    def reach(self):
+        """How far from a moment lag() looks."""
+        return 2 * int(self.period + self.window + self.delay)
+
+    def lag(self, at, joules, start, end):
+        """By how much an energy between two moments may be off since the counter is late, in J: the rule of cg's own
+        Habits.Lag (nemb/habits.go). at and joules are the counter's updates."""
+        longer = max(0.0, self.window - self.period)
+        late = self.delay + longer / 2
+        if late <= 0 or end <= start or len(at) < 2:
+            return 0.0
+
+        def told(t):
+            return _joules_at(at, joules, t)
+
+        def lacks(t):
+            return told(t + late) - told(t)
+
+        def hides(t):
+            if not longer:
+                return 0.0
+            middle = t + late
+            after, before = told(middle + longer) - told(middle), told(middle) - told(middle - longer)
+            return hypot((after - before) / 4, self._wavers(told, middle))
+
+        return abs(lacks(end) - lacks(start)) + hypot(hides(start), hides(end))
+
+    def _wavers(self, told, middle):
+        """By how much a counter of means may be off at a moment since power changes faster than they show (95 %)."""
+        n, squares, steps = self.window / self.period, 0.0, 0
+        t = middle - self.window
+        while t < middle + self.window:
+            change = told(t + 2 * self.period) - 2 * told(t + self.period) + told(t)
+            squares, steps, t = squares + change * change, steps + 1, t + self.period
+        return 2.3 * n * sqrt(squares / steps / 2) * sqrt(n / 12)
+
+
+def _joules_at(at, joules, t):
+    """What a counter told at a moment: linear between its updates, and on either side of all of them with the mean
+    power of the outermost second."""
+    n = len(at)
+    i = bisect_right(at, t)
+    a, b = max(0, i - 1), min(i, n - 1)
+    if i == 0:
+        b = bisect_left(at, at[0] + 1e9, 0, n - 1)
+    elif i == n:
+        a, b = max(0, min(bisect_right(at, at[-1] - 1e9, 0, n - 1), n - 2)), n - 1
+        if at[b] <= at[a]:
+            return joules[b]
+        return joules[b] + (joules[b] - joules[a]) * (t - at[b]) / (at[b] - at[a])
+    if at[b] <= at[a]:
+        return joules[a]
+    return joules[a] + (joules[b] - joules[a]) * (t - at[a]) / (at[b] - at[a])
