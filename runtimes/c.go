@@ -31,6 +31,11 @@ func Object(ctx context.Context, command []string, cache Cache, scratch string) 
 			return path, nil
 		}
 	}
+	release := cache.alone(ctx)
+	defer release()
+	if path, _, ok := cache.Find(key, ".o"); ok { // another has made it meanwhile
+		return path, nil
+	}
 	src, err := Unpack("native", cache, scratch)
 	if err != nil {
 		return "", err

@@ -1,6 +1,7 @@
 package runtimes
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -83,6 +84,23 @@ func (c Cache) refuse(r *Refusal) error {
 		return fmt.Errorf("%w, and cannot be removed: %w", r, err)
 	}
 	return nil
+}
+
+// alone waits until no other process makes something for the cache: ranks of a job begin together, and each would
+// compile the same library. Others may go on after release, or when this process ends. A folder that
+// cannot be locked (flock(2)) is not waited for, and no wait is longer than the context.
+func (c Cache) alone(ctx context.Context) (release func()) {
+	folder, err := os.Open(c.Dir)
+	if err != nil {
+		return func() {}
+	}
+	for unix.Flock(int(folder.Fd()), unix.LOCK_EX|unix.LOCK_NB) == unix.EWOULDBLOCK && ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return func() { folder.Close() }
 }
 
 const changed = "is not what cg has written: its content has another digest"

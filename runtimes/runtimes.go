@@ -270,6 +270,11 @@ func Library(ctx context.Context, source string, cache Cache, scratch string) (p
 		}
 	}
 	if content = made; content == nil {
+		release := cache.alone(ctx)
+		defer release()
+		if path, content, ok := cache.Find(key, ".so"); ok { // another has made it meanwhile
+			return path, content, nil
+		}
 		if content, err = compiled(ctx, strings.Fields(cc), source, cache, scratch); err != nil {
 			return "", nil, err
 		}

@@ -1,8 +1,10 @@
 package runtimes
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -94,6 +96,16 @@ func TestUnpackWithoutCache(t *testing.T) {
 
 func TestLibrary(t *testing.T) {
 	compiler(t)
+	cc, err := exec.LookPath("cc")
+	if err != nil {
+		t.Skip("no compiler named cc")
+	}
+	bin := t.TempDir()
+	text := fmt.Sprintf("#!/bin/sh\necho compiled >>%s/said\nexec %s \"$@\"\n", bin, cc)
+	if err := os.WriteFile(filepath.Join(bin, "cc"), []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	cache := t.TempDir()
 	var wait sync.WaitGroup
 	for range 4 {
@@ -105,6 +117,9 @@ func TestLibrary(t *testing.T) {
 		})
 	}
 	wait.Wait()
+	if said, err := os.ReadFile(filepath.Join(bin, "said")); string(said) != "compiled\n" { // the others waited for it
+		t.Errorf("the compiler ran %d times, %v", bytes.Count(said, []byte("\n")), err)
+	}
 	stamp := func(name string) bool { return strings.HasPrefix(name, stampOf("")) }
 	if names := slices.DeleteFunc(entries(t, cache), stamp); len(names) != 2 { // the library and its source
 		t.Errorf("left in the cache: %v", names)
