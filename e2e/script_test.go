@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"math"
 	"os"
@@ -102,6 +103,7 @@ func m2(m *testing.M) int {
 	}
 	os.Setenv("CG_TEST_BIN", dir)
 	installedPython = barePython(filepath.Join(dir, "python"))
+	flag.Parse() // for package long
 	if javac, err := exec.LookPath("javac"); err == nil {
 		if javac, err = filepath.EvalSymlinks(javac); err == nil {
 			home := quietJDK(filepath.Dir(filepath.Dir(javac)))
@@ -144,10 +146,14 @@ func barePython(folder string) (installed string) {
 // quietJDK is a folder that is as a JDK, but for its commands, which print nothing of
 // their own where another process has a lock on /tmp/hsperfdata_USER/PID. Its compiler
 // and archiver, which run for less than a second here, take two thirds of the processor
-// time with the first compiler of the virtual machine alone.
+// time with the first compiler of the virtual machine alone. So do programs, which have the
+// second where tests may take long.
 func quietJDK(home string) string {
 	const tool = "-J-XX:-UsePerfData -J-XX:TieredStopAtLevel=1 -J-XX:+UseSerialGC"
 	flags := map[string]string{"java": "-XX:-UsePerfData", "javac": tool, "jar": tool}
+	if !long.Runs() {
+		flags["java"] += " -XX:TieredStopAtLevel=1"
+	}
 	quiet := filepath.Join(os.Getenv("CG_TEST_BIN"), "jdk", strings.ReplaceAll(home, "/", "-"))
 	for from, to := range map[string]string{home: quiet, filepath.Join(home, "bin"): filepath.Join(quiet, "bin")} {
 		entries, err := os.ReadDir(from)

@@ -33,7 +33,7 @@ func TestSavedCases(t *testing.T) {
 				if _, err := saveTarget(languages.Target{Args: []string{target}}, languagetest.Fine, dir); err != nil {
 					t.Fatal(err)
 				}
-				want, got := execute(t, f.dir, nil, node, f.script), execute(t, dir, nil, node, f.script)
+				want, got := f.original(t, node), execute(t, dir, nil, node, f.script)
 				if want.Status != got.Status {
 					t.Errorf("status %d, want %d: %s", got.Status, want.Status, got.Stderr)
 				}
