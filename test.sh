@@ -8,7 +8,8 @@
 # at the end names it and the tests that were skipped, with the reason, and a test that
 # fails twice is a failure. Below it are the tests that took longest, and how many
 # were left out because they take long. The packages that
-# take longest begin first, and three run at a time, because their tests wait a lot.
+# take longest begin first, and three run at a time, with three tests of each where they are independent, because
+# they wait a lot.
 # A program that a test has started is ended after 5 minutes (-short; half an hour
 # without), so that the test fails, and the others go on (.ci/overdue). A package that
 # hangs by itself fails after 30 minutes (-short; an hour without), and its goroutines are shown. Then what
@@ -29,7 +30,7 @@ done
 trap "kill $! 2>/dev/null || true" EXIT
 status=0
 go tool gotestsum --format pkgname --rerun-fails=1 --rerun-fails-max-failures=12 --jsonfile .cache/tests.json \
-  --packages "./e2e ./languages/python ./runtimes ./..." -- -timeout $timeout -p 3 -count=1 -trimpath -vet=off -ldflags=-w "$@" || status=$?
+  --packages "./e2e ./languages/python ./runtimes ./..." -- -timeout $timeout -p 3 -parallel 3 -count=1 -trimpath -vet=off -ldflags=-w "$@" || status=$?
 if [ $status != 0 ] && .ci/again .cache/tests.json >.cache/again; then
   status=0
   while IFS=$'\t' read -r package skip; do
