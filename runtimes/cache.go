@@ -88,12 +88,14 @@ func (c Cache) refuse(r *Refusal) error {
 
 // alone waits until no other process makes something for the cache: ranks of a job begin together, and each would
 // compile the same library. Others may go on after release, or when this process ends. A folder that
-// cannot be locked (flock(2)) is not waited for, and no wait is longer than the context.
+// cannot be locked (flock(2)) is not waited for, and no wait is longer than the context or than a compiler may take.
 func (c Cache) alone(ctx context.Context) (release func()) {
 	folder, err := os.Open(c.Dir)
 	if err != nil {
 		return func() {}
 	}
+	ctx, cancel := context.WithTimeout(ctx, compilerLimit)
+	defer cancel()
 	for unix.Flock(int(folder.Fd()), unix.LOCK_EX|unix.LOCK_NB) == unix.EWOULDBLOCK && ctx.Err() == nil {
 		select {
 		case <-ctx.Done():

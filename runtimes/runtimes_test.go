@@ -135,6 +135,28 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
+// Who waits for the cache goes on when it is released, and when its own time is over.
+func TestAlone(t *testing.T) {
+	c := Cache{Dir: t.TempDir()}
+	release := c.alone(context.Background())
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	c.alone(over)()
+	waits := make(chan bool)
+	go func() {
+		defer close(waits)
+		c.alone(context.Background())()
+	}()
+	select {
+	case <-waits:
+		t.Error("two have the cache at once")
+	default:
+	}
+	release()
+	<-waits
+	Cache{}.alone(context.Background())()
+}
+
 func TestPrune(t *testing.T) {
 	cache := t.TempDir()
 	now := time.Now()
