@@ -170,6 +170,8 @@ func TestUntold(t *testing.T) {
 		{&report.Run{}, []Value{{Unresolved: "no sensor"}, {Unresolved: "no sensor"}, {}}, "no reason is told, no sensor"},
 		{fault, []Value{{Unresolved: "no sensor"}}, "the counter is stuck"},
 		{&report.Run{}, nil, "no function is told"},
+		{&report.Run{Warnings: []report.Warning{{Slug: "estimated"}, {Slug: "counter-fault", Message: "it started over"}}},
+			[]Value{{Unresolved: "collinear"}}, "it started over"},
 	} {
 		if got := untold(of.run, of.values); got != of.want {
 			t.Errorf("%v: %q, want %q", of.values, got, of.want)

@@ -63,6 +63,11 @@ func untold(r *report.Run, values []Value) string {
 		}
 		reasons[cmp.Or(v.Unresolved, "no reason is told")] = true
 	}
+	for _, w := range r.Warnings {
+		if w.Slug == "counter-fault" { // what was told has no upper bound
+			return w.Message
+		}
+	}
 	return cmp.Or(r.WhyNotKnown(), strings.Join(slices.Sorted(maps.Keys(reasons)), ", "), "no function is told")
 }
 
