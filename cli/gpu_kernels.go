@@ -48,16 +48,17 @@ func (w gpuWishes) countersOf(rank *node.Member) func() (*beside.Recorder, error
 	}
 	var claim beside.Claim
 	if rank != nil {
-		claim = func(d cupti.Device) error {
-			have, err := rank.Claim("gpu-" + cmp.Or(d.UUID, d.Bus))
+		claim = func(d cupti.Device) (release func(), err error) {
+			what := "gpu-" + cmp.Or(d.UUID, d.Bus)
+			have, err := rank.Claim(what)
 			switch {
 			case err != nil:
-				return fmt.Errorf("GPU %d: %w", d.Index, err)
+				return nil, fmt.Errorf("GPU %d: %w", d.Index, err)
 			case have != rank.Rank():
-				return fmt.Errorf("rank %d of this node samples GPU %d (%s): %w", have, d.Index, d.Bus,
+				return nil, fmt.Errorf("rank %d of this node samples GPU %d (%s): %w", have, d.Index, d.Bus,
 					beside.ErrElsewhere)
 			}
-			return nil
+			return func() { rank.Release(what) }, nil
 		}
 	}
 	return func() (*beside.Recorder, error) { return w.counters(claim) }

@@ -44,7 +44,7 @@ type Member struct {
 	stop    chan struct{}
 	ended   sync.WaitGroup
 	starts  int // of measurers
-	claims  []*os.File
+	claims  map[string]*os.File
 }
 
 // Join joins the board of a node, and starts a measurer if there is none. It returns when
@@ -281,30 +281,51 @@ func (m *Member) leave() {
 }
 
 func (m *Member) releaseClaims() {
-	for _, f := range m.claims {
-		f.Close()
+	for what := range m.claims {
+		m.Release(what)
 	}
-	m.claims = nil
 }
 
-// Claim takes what one rank of the node can have at a time, such as a GPU's counters, until the rank leaves or ends. It
-// says which rank has it: this one, or the one that was first.
+// Claim takes what one rank of the node can have at a time, such as a GPU's counters, until it is released, or the rank
+// leaves or ends. It says which rank has it: this one, or the one that was first.
 func (m *Member) Claim(what string) (rank int, err error) {
-	path := filepath.Join(m.board.dir, "claim-"+what)
-	f, err := held(path, unix.LOCK_EX|unix.LOCK_NB)
-	if err == nil {
-		m.claims = append(m.claims, f)
-		return m.joining.Rank, os.WriteFile(path, []byte(strconv.Itoa(m.joining.Rank)), 0o600)
-	}
-	if !errors.Is(err, unix.EWOULDBLOCK) {
+	door, err := enter(m.board.dir) // until whoever has it has written its number
+	if err != nil {
 		return 0, err
 	}
-	within(Patience, func() bool { // it writes its number when it has the lock
-		text, _ := os.ReadFile(path)
-		rank, err = strconv.Atoi(string(text))
-		return err == nil
-	})
-	return rank, err
+	defer door.Close()
+	path := filepath.Join(m.board.dir, "claim-"+what)
+	f, err := held(path, unix.LOCK_EX|unix.LOCK_NB)
+	if taken(err) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return 0, err
+		}
+		if rank, err = strconv.Atoi(string(text)); err != nil {
+			return 0, fmt.Errorf("%s: another rank has it, and did not say which: %w", path, err)
+		}
+		return rank, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if err := os.WriteFile(path, []byte(strconv.Itoa(m.joining.Rank)), 0o600); err != nil {
+		f.Close()
+		return 0, err
+	}
+	if m.claims == nil {
+		m.claims = map[string]*os.File{}
+	}
+	m.claims[what] = f
+	return m.joining.Rank, nil
+}
+
+// Release gives up what this rank has claimed: others may have it.
+func (m *Member) Release(what string) {
+	if f := m.claims[what]; f != nil {
+		f.Close()
+		delete(m.claims, what)
+	}
 }
 
 // discard removes a board that no rank uses and that has no measurer.

@@ -185,5 +185,20 @@ func TestClaim(t *testing.T) {
 	if got, err := b.Claim("gpu-1"); got != 4 || err != nil {
 		t.Errorf("after it left: rank %d, %v", got, err)
 	}
+	// Nothing is left of who had it before: not of one that was killed either.
+	if err := os.WriteFile(filepath.Join(dir, "claim-gpu-3"), []byte("7"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, who := range []*Member{a, b} {
+		if got, err := who.Claim("gpu-3"); got != 3 || err != nil {
+			t.Errorf("rank %d, which another had: rank %d, %v", who.Rank(), got, err)
+		}
+	}
+	// What is of no use to a rank is another's.
+	a.Release("gpu-3")
+	a.Release("gpu-9")
+	if got, err := b.Claim("gpu-3"); got != 4 || err != nil {
+		t.Errorf("after it was released: rank %d, %v", got, err)
+	}
 	b.releaseClaims()
 }

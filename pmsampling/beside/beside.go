@@ -63,8 +63,9 @@ type GPU struct {
 	over    bool
 }
 
-// Claim is asked before a GPU is sampled; an error leaves it to others, and is among what the Recorder was refused.
-type Claim func(cupti.Device) error
+// Claim is asked before a GPU is sampled; an error leaves it to others, and is among what the Recorder was refused. A
+// GPU that then cannot be sampled is released.
+type Claim func(cupti.Device) (release func(), err error)
 
 // ErrElsewhere is the error of a Claim for a GPU that another process samples for this one.
 var ErrElsewhere = errors.New("a GPU's counters serve one process")
@@ -82,8 +83,10 @@ func Begin(l *cupti.Library, config pmsampling.Config, claim Claim) (*Recorder, 
 	r := &Recorder{Config: config, stop: make(chan struct{})}
 	others := 0
 	for _, d := range devices {
+		release := func() {}
 		if claim != nil {
-			if err := claim(d); err != nil {
+			var err error
+			if release, err = claim(d); err != nil {
 				r.Refused = append(r.Refused, err)
 				if errors.Is(err, ErrElsewhere) {
 					others++
@@ -93,6 +96,7 @@ func Begin(l *cupti.Library, config pmsampling.Config, claim Claim) (*Recorder, 
 		}
 		s, err := pmsampling.Begin(l, d.Index, config)
 		if err != nil {
+			release()
 			r.Refused = append(r.Refused, err)
 			continue
 		}

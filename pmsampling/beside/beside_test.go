@@ -103,12 +103,13 @@ func claimed(t *testing.T, conf string, claim Claim) (*Recorder, error) {
 // GPUs that another samples are left out. Where it has all, that is no error; where it has one, and the other cannot be
 // sampled, it is.
 func TestClaims(t *testing.T) {
+	released := 0
 	elsewhere := func(all ...int) Claim {
-		return func(d cupti.Device) error {
+		return func(d cupti.Device) (func(), error) {
 			if slices.Contains(all, d.Index) {
-				return fmt.Errorf("rank 3 samples GPU %d: %w", d.Index, ErrElsewhere)
+				return nil, fmt.Errorf("rank 3 samples GPU %d: %w", d.Index, ErrElsewhere)
 			}
-			return nil
+			return func() { released++ }, nil
 		}
 	}
 	const busy = "fail cuptiPmSamplingEnable 26\n"
@@ -116,16 +117,21 @@ func TestClaims(t *testing.T) {
 		name, conf    string
 		claim         Claim
 		sampled, left int
+		released      int // since others may have more luck
 		fails         bool
 	}{
-		{"all are free", "", elsewhere(), 2, 0, false},
-		{"one is not", "", elsewhere(1), 1, 1, false},
-		{"none is", "", elsewhere(0, 1), 0, 2, false},
-		{"another program has the other", busy, elsewhere(1), 0, 2, false},
-		{"another program has them", busy, elsewhere(), 0, 0, true},
-		{"the claim fails", "", func(cupti.Device) error { return fs.ErrPermission }, 0, 0, true},
+		{"all are free", "", elsewhere(), 2, 0, 0, false},
+		{"one is not", "", elsewhere(1), 1, 1, 0, false},
+		{"none is", "", elsewhere(0, 1), 0, 2, 0, false},
+		{"another program has the other", busy, elsewhere(1), 0, 2, 1, false},
+		{"another program has them", busy, elsewhere(), 0, 0, 2, true},
+		{"the claim fails", "", func(cupti.Device) (func(), error) { return nil, fs.ErrPermission }, 0, 0, 0, true},
 	} {
+		released = 0
 		r, err := claimed(t, test.conf, test.claim)
+		if released != test.released {
+			t.Errorf("%s: %d released, want %d", test.name, released, test.released)
+		}
 		if test.fails || err != nil {
 			if !test.fails || err == nil {
 				t.Errorf("%s: %v", test.name, err)

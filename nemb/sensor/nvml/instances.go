@@ -315,10 +315,11 @@ func (p *partitioned) byActivity(o *nemb.Occupancy, micros uint64) bool {
 		return false
 	}
 	told, from, to, err := mig.activity.since(p.known, micros)
-	if errors.Is(err, errUnknown) {
+	if err != nil {
+		failed := mig.activity.method()
 		mig.activity.close()
 		mig.again = o.At + retry
-		if mig.activity, mig.without = p.findActivity(); mig.activity == nil {
+		if mig.activity, mig.without = p.otherActivity(failed, err); mig.activity == nil {
 			return false
 		}
 		told, from, to, err = mig.activity.since(p.known, micros)
@@ -426,6 +427,22 @@ func (p *partitioned) findActivity() (activity, error) {
 	told, err := newDCGM(p.lib.beside, p.UUID(), p.gpu, p.known)
 	if err == nil {
 		return told, nil
+	}
+	told, without := newGPM(p.lib, p.gpu)
+	if without == nil {
+		return told, nil
+	}
+	return nil, fmt.Errorf("%w; %w", without, err)
+}
+
+// otherActivity finds what tells it where one way has failed. DCGM that knows no instance may know them when it is
+// asked anew.
+func (p *partitioned) otherActivity(failed string, err error) (activity, error) {
+	switch {
+	case errors.Is(err, errUnknown):
+		return p.findActivity()
+	case failed != nemb.DCGMInstances:
+		return nil, err
 	}
 	told, without := newGPM(p.lib, p.gpu)
 	if without == nil {

@@ -155,16 +155,22 @@ func TestInstancesByDCGM(t *testing.T) {
 			t.Errorf("%s: %s: %s, want %s; %v", test.name, o.Method, got, test.want, o.Err)
 		}
 	}
-	g, path := occupiedGPU(t, conf)
-	library := dcgmBeside(t, path, "engine\n")
-	if o := g.Occupants(); o.Method != nemb.DCGMInstances {
-		t.Errorf("%+v", o)
-	}
-	if err := simulate.NVMLConf(library, "engine\nfail since -21\n"); err != nil {
-		t.Fatal(err)
-	}
-	if o := g.Occupants(); o.Method != nemb.SliceInstances || o.Err == nil || !strings.Contains(o.Err.Error(), "no engine answers") {
-		t.Errorf("%+v", o)
+	for _, test := range []struct{ conf, method, want string }{
+		{conf, nemb.SliceInstances, "no engine answers"},
+		{strings.Replace(conf, "capability 0 8 0\n", "", 1), nemb.GPMInstances, ""},
+	} {
+		g, path := occupiedGPU(t, test.conf)
+		library := dcgmBeside(t, path, "engine\n")
+		if o := g.Occupants(); o.Method != nemb.DCGMInstances {
+			t.Errorf("%+v", o)
+		}
+		if err := simulate.NVMLConf(library, "engine\nfail since -21\n"); err != nil {
+			t.Fatal(err)
+		}
+		if o := g.Occupants(); o.Method != test.method || (o.Err == nil) != (test.want == "") ||
+			o.Err != nil && !strings.Contains(o.Err.Error(), test.want) {
+			t.Errorf("%+v, want %s", o, test.method)
+		}
 	}
 }
 
