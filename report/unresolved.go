@@ -47,7 +47,7 @@ func (r *Run) unresolved() {
 		return
 	}
 	var all, open Joules
-	n := 0
+	n, waited := 0, 0
 	for _, f := range r.Functions {
 		if f.SelfEnergyJ == nil {
 			continue
@@ -56,15 +56,22 @@ func (r *Run) unresolved() {
 		if f.Unresolved != "" {
 			open += *f.SelfEnergyJ
 			n++
+			if f.Unresolved == string(attribute.Noisy) && f.EnergyMethod == attribute.Regression {
+				waited++
+			}
 		}
 	}
 	if all == 0 || float64(open) <= much*float64(all) {
 		return
 	}
-	r.Warn("not-resolvable",
-		fmt.Sprintf("%d functions with %.0f %% of the functions' energy are not told apart from others that ran "+
-			"beside them, and share by time: a longer run tells more, or more samples (-p high)",
-			n, 100*float64(open)/float64(all)))
+	text := fmt.Sprintf("%d functions with %.0f %% of the functions' energy are not told apart from others that ran "+
+		"beside them, and share by time: a longer run tells more, or more samples (-p high)",
+		n, 100*float64(open)/float64(all))
+	if waited > 0 {
+		text += fmt.Sprintf("; %d of them share by a power that is near to the mean, as the program waited for "+
+			"processors: fewer other programs beside it tell more", waited)
+	}
+	r.Warn("not-resolvable", text)
 }
 
 // Why says in words why a function is not resolved.

@@ -69,3 +69,18 @@ func TestResolve(t *testing.T) {
 		t.Errorf("%+v %+v", f, none.Warnings)
 	}
 }
+
+// Where powers were found that waits for processors make too alike, the warning says so, and what helps.
+func TestWaitsAreTheReason(t *testing.T) {
+	for _, of := range []struct {
+		method string
+		want   bool
+	}{{attribute.Regression, true}, {attribute.TimeShare, false}} {
+		r := &Run{Functions: []Function{{Name: "a", SelfEnergyJ: joules(5), Unresolved: string(attribute.Noisy), EnergyMethod: of.method}}}
+		r.Totals.Kind = nemb.Measured
+		r.unresolved()
+		if len(r.Warnings) != 1 || strings.Contains(r.Warnings[0].Message, "; 1 of them share by a power that is near to the mean") != of.want {
+			t.Errorf("%s: %+v", of.method, r.Warnings)
+		}
+	}
+}

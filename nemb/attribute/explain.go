@@ -308,7 +308,7 @@ func (x *explanation) verdict(c *Cost) {
 	if r != nil {
 		c.Method = Regression
 	}
-	if r != nil && r.Reason == Resolved || x.windows.Domains[x.main].Domain.Method != nemb.Measured {
+	if r != nil && r.Reason == Resolved && !r.Scattered || x.windows.Domains[x.main].Domain.Method != nemb.Measured {
 		return // however well it is known what is the program's
 	}
 	if float64(c.Self.Hi-c.Self.Lo)-c.besideDoubt <= 2*regression.Unsure*float64(c.Self.Energy) {
@@ -318,8 +318,10 @@ func (x *explanation) verdict(c *Cost) {
 	if f == nil || f.Columns[k] == nil {
 		return
 	}
-	if reason := f.Columns[k].Reason; reason != Resolved {
-		c.Reason = reason
+	if r := f.Columns[k]; r.Reason != Resolved {
+		c.Reason = r.Reason
+	} else if r.Scattered {
+		c.Reason = Noisy
 	}
 	for _, other := range f.Columns[k].Group {
 		if other != k && !other.IsBackground() && other != regression.Runtime {

@@ -57,7 +57,11 @@ type Window struct {
 	// Away is by how much less threads used than they usually do in as long a time in their call paths, in nanoseconds:
 	// nobody knows in which.
 	Away   float64
-	Beside Beside
+	Queued float64 // for how long threads waited for a processor, in nanoseconds
+	// Between is the time between the two readings of processor times around its end, in nanoseconds; 0 where they were
+	// read then.
+	Between float64
+	Beside  Beside
 }
 
 // Beside is what ran beside the program in a window: other processes, and cg.
@@ -80,6 +84,8 @@ func (d *Data) Add(w Window) {
 		c.open.machine += w.Machine
 		c.open.until = w.Until
 		c.open.away += w.Away
+		c.open.queued += w.Queued
+		c.open.between = max(c.open.between, w.Between)
 		c.beside(w.Beside)
 		c.add(w.Wall, c.energy, w.Times, any)
 	}

@@ -66,6 +66,9 @@ type Estimate struct {
 	// as a factor of Energy.
 	Replicas []float64
 	Power    float64 // W
+	// Scattered says that the interval is too wide for the energy to be told, as threads waited for processors. It
+	// is nearer to the truth than a share by time all the same.
+	Scattered bool
 }
 
 // IsResolved reports whether the data show an energy of the column: its own, or
@@ -114,7 +117,7 @@ func (r *regression) estimate(g grouping, doubts map[Column]float64) *Fit {
 	}
 	f.Lag = r.lag.time(r.c.period)
 	others := r.powersOfNeighbours(g, replicas)
-	late := r.lateNeighbours(g, s)
+	late, waited := r.lateNeighbours(g, s), r.waited()
 	for k, name := range r.columns {
 		group := g.of[k]
 		e := &Estimate{Energy: s.energy[k], Shared: s.shared[group], Reason: g.reason[k], Power: g.power[group]}
@@ -154,6 +157,7 @@ func (r *regression) estimate(g grouping, doubts map[Column]float64) *Fit {
 		case e.Reason == Collinear:
 			e.Group = r.group(g, group)
 		}
+		r.scatter(k, e, waited, f.Whole)
 	}
 	f.joinContexts(r)
 	return f

@@ -461,6 +461,7 @@ func together(parts []*Estimate, time, quantile float64) *Estimate {
 	for _, p := range parts {
 		e.Energy += p.Energy
 		e.Blur += p.Blur
+		e.Scattered = e.Scattered || p.Scattered
 		edges += p.Edges * p.Edges
 	}
 	for i := range Replicas {

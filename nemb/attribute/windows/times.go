@@ -6,6 +6,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/nemb/account"
 	"cg/nemb/attribute/paths"
 )
 
@@ -435,6 +436,21 @@ func (x *threadTimes) away(tree *paths.Tree, perTick float64) (sum float64) {
 			sum += t.busy(i) * perTick * x.rate(tree.Site(p.Node)).value()
 		}
 		sum -= t.used
+	}
+	return sum
+}
+
+// queued is for how long threads that were there in both of two samples waited for a processor between them, in
+// nanoseconds.
+func queued(prev, s nemb.Sample) (sum float64) {
+	i, before := 0, prev.Usage.Threads
+	for _, now := range s.Usage.Threads { // both by thread
+		for i < len(before) && account.CompareThreads(before[i].Thread, now.Thread) < 0 {
+			i++
+		}
+		if i < len(before) && before[i].Thread == now.Thread {
+			sum += max(0, nanos(now.Queued-before[i].Queued))
+		}
 	}
 	return sum
 }

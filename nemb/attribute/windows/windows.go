@@ -117,6 +117,8 @@ type Window struct {
 	Background []float64 // of Weight, per class of background threads
 	// Away is by how much less threads used than they usually do in as long a time in their call paths, ns.
 	Away    float64
+	Queued  float64 // for how long threads waited for a processor, as the kernel reports it once they have one, ns
+	Between float64 // the time between the readings of processor times around End, ns; 0 where they are of End itself
 	Sites   map[checkpoint.SiteID]Share
 	Paths   []PathShare // per thread and call path; no root
 	Spent   []float64   // the program's energy, per domain, in microjoules
@@ -236,7 +238,8 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 	program := nanos(s.Usage.Program - w.first.Usage.Program)
 	w.threads.room = max(0, w.threads.roomOf(program)-background)
 	inThreads := w.threads.close(w.tree, s, out.PerTick, max(0, used.program-background), threads)
-	out.Away = w.threads.away(w.tree, out.PerTick)
+	out.Away, out.Queued = w.threads.away(w.tree, out.PerTick), queued(prev, s)
+	out.Between = nanos(s.Usage.Read[1] - s.Usage.Read[0])
 	used.outside = w.threads.outside(program, inThreads+background)
 	paid := w.threads.pay(used.outside)
 	used.outside -= paid

@@ -1,0 +1,84 @@
+package regression
+
+import "math"
+
+// A thread that waits for a processor is in one function meanwhile, and uses nothing. What it used in a block is divided
+// among its functions by the time that it was in each, so the function in which it waited has some of the others'. And
+// its processor time is read from time to time: what it used from one reading to the next is spread evenly over the time
+// between, so a block has some of its neighbour's. The times of functions then scatter around the true ones, and
+// powers come out nearer to the mean than they are, as with times that are a sample (blur.go). They are still nearer to
+// the truth than the mean is.
+
+// Of this many blocks on either side, or readings of the times, are the functions of which a block's time may be.
+// Functions that do not run near each other do not have each other's time.
+const besideBlock = 2
+
+// waited is the variance by which the times of columns are off as threads waited for processors: in square milliseconds,
+// summed over the blocks, per column. It is nil where no thread waited.
+//
+// A wait is where it is by chance: in each function as likely as that runs. If all of a block's wait is in one place, the
+// part of the block's time that goes by it is in one function, and not divided as what ran: that part to the square
+// times the variance of a single draw. Where a function goes on for longer than the time near the block, there is only
+// one.
+func (r *regression) waited() (variance []float64) {
+	n := r.width()
+	var here, near, x []float64
+	for i := range r.c.blocks {
+		b := &r.c.blocks[i]
+		if b.queued <= 0 {
+			continue
+		}
+		if variance == nil {
+			variance, x = make([]float64, n), make([]float64, n)
+			here, near = make([]float64, n), make([]float64, n)
+		}
+		used := r.own(i, here)
+		if used <= 0 {
+			continue
+		}
+		clear(near)
+		all, goes := 0.0, 0.0
+		beside := besideBlock * max(1, int(math.Ceil(b.between/max(1, b.span))))
+		for j := max(0, i-beside); j <= min(len(r.c.blocks)-1, i+beside); j++ {
+			all += r.own(j, x)
+			for k, t := range x {
+				near[k] += t
+			}
+		}
+		for k, t := range near {
+			goes += t / r.stretch[k]
+		}
+		queued := b.queued * 1e-6
+		part := used * queued / (used + queued)
+		for k, t := range near {
+			variance[k] += part * part * t / all * (1 - t/all) * goes / (1 + goes)
+		}
+	}
+	return variance
+}
+
+// own is the program's time of each column in a block, and the sum, in milliseconds.
+func (r *regression) own(i int, x []float64) (sum float64) {
+	r.dense(i, x)
+	for k, t := range x {
+		if x[k] = max(0, t); k < len(r.columns) && r.columns[k] == Neighbours {
+			x[k] = 0
+		}
+		sum += x[k]
+	}
+	return sum
+}
+
+// scatter widens the interval of a column by what its power may be nearer to the mean than it is, as threads waited. If
+// less than leastReliable of what varies in its times is its own, it may have anything of the whole energy.
+func (r *regression) scatter(k int, e *Estimate, waited []float64, whole float64) {
+	if waited == nil || k == r.pool || r.columns[k] == Neighbours || !e.IsResolved() {
+		return
+	}
+	off := whole
+	if own := 1 - waited[k]/math.Max(r.spread(k), 1e-300); own >= leastReliable {
+		off = math.Abs(e.Energy-r.mean*r.total[k]*1e3) * (1/own - 1)
+	}
+	e.HalfWidth, e.Blur = e.HalfWidth+off, e.Blur+off
+	e.Scattered = off > Unsure*e.Energy
+}
