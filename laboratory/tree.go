@@ -31,8 +31,9 @@ type zone struct {
 }
 
 // A counter shows sixteen bytes: eight digits, seven more, and the end of the line. The last eight bytes are written
-// as one word, so whoever reads meanwhile sees the one value or the other. The first eight are written before them,
-// once in 10 J: only who reads between these two stores sees a value that never was.
+// as one word, so whoever reads meanwhile sees the one value or the other. The first eight are written right before
+// them, once in 10 J: only who reads between these two stores sees a value that never was. To cg the counter then
+// starts over elsewhere than at its end, and the run has no upper bounds.
 const (
 	lowDigits = 10_000_000
 	textBytes = 16
@@ -97,12 +98,13 @@ func (t *tree) show(at time.Duration) {
 	for i := range t.zones {
 		z := &t.zones[i]
 		v := z.counter.Read(at)
+		high, low := digits(v/lowDigits), digits(v%lowDigits*10)
+		low[7] = '\n'
 		if v/lowDigits != z.shown/lowDigits {
-			putWord(z.text, digits(v/lowDigits))
+			putWord(z.text, high) // with nothing to do before the next store
 		}
 		if v != z.shown {
-			low := digits(v % lowDigits)
-			putWord(z.text[8:], [8]byte(append(low[1:], '\n')))
+			putWord(z.text[8:], low)
 		}
 		z.shown = v
 	}

@@ -239,7 +239,8 @@ func (a *Account) Read() Usage {
 	a.readThreads()
 	for t, th := range a.threads { // in any order: sorted below
 		if th.seen {
-			u.Threads = append(u.Threads, ThreadUsage{Thread: t, CPU: th.used, Queued: th.queued, Late: th.late})
+			u.Threads = append(u.Threads, ThreadUsage{Thread: t, CPU: th.used, Queued: th.queued,
+				Turns: float64(th.turns), Late: th.late})
 		}
 		if th.gone {
 			delete(a.threads, t)

@@ -340,7 +340,10 @@ func TestParseProc(t *testing.T) {
 			t.Errorf("%q: %v", text, got)
 		}
 	}
-	if got, queued, ok := parseSchedstat([]byte("123456 7 8\n")); !ok || got != 123456 || queued != 7 {
+	if got, queued, turns, ok := parseSchedstat([]byte("123456 7 8\n")); !ok || got != 123456 || queued != 7 || turns != 8 {
+		t.Errorf("%v, %v", got, ok)
+	}
+	if got, _, turns, ok := parseSchedstat([]byte("123456 7\n")); !ok || got != 123456 || turns != 0 {
 		t.Errorf("%v, %v", got, ok)
 	}
 }
@@ -356,7 +359,7 @@ func FuzzParseProc(f *testing.F) {
 		if d, ok := ParseBusy(text); ok && d < 0 {
 			t.Error(d)
 		}
-		if d, queued, ok := parseSchedstat(text); ok && (d < 0 || queued < 0) {
+		if d, queued, _, ok := parseSchedstat(text); ok && (d < 0 || queued < 0) {
 			t.Error(d)
 		}
 	})

@@ -12,8 +12,8 @@ import (
 )
 
 // thread reads /proc/PID/task/TID/schedstat, whose first number is the time
-// on a processor in ns, and whose second is the time of waiting for one
-// (Documentation/scheduler/sched-stats.rst). The kernel
+// on a processor in ns, whose second is the time of waiting for one, and whose third
+// is how often it got one (Documentation/scheduler/sched-stats.rst). The kernel
 // brings the first up to date when the thread is switched or at its tick, and the second when the
 // thread gets a processor.
 type thread struct {
@@ -21,6 +21,7 @@ type thread struct {
 	fd     int // -1: opened for each reading
 	used   time.Duration
 	queued time.Duration
+	turns  uint64
 	late   time.Duration      // by which used may be, at most
 	at     checkpoint.Instant // when used was read
 	seen   bool               // used was read
@@ -73,14 +74,14 @@ func (t *thread) read() {
 	t.at = checkpoint.Monotime()
 	var text [96]byte
 	n, err := unix.Pread(fd, text[:], 0)
-	used, queued, ok := parseSchedstat(text[:max(0, n)])
+	used, queued, turns, ok := parseSchedstat(text[:max(0, n)])
 	if err != nil || !ok {
 		t.gone = true
 		t.close()
 		return
 	}
 	t.seen, t.late = true, jiffy
-	t.used, t.queued = max(t.used, used), max(t.queued, queued)
+	t.used, t.queued, t.turns = max(t.used, used), max(t.queued, queued), max(t.turns, turns)
 }
 
 // oldReading is how old a reading of a thread's time may be that ThreadTime gives.
@@ -101,22 +102,22 @@ func (a *Account) ThreadTime(t checkpoint.Thread) (used time.Duration, at checkp
 	return th.used, th.at, th.seen && !th.gone
 }
 
-// parseSchedstat gives the time on a processor, and that of waiting for one, which is 0 where the kernel
-// does not count it.
-func parseSchedstat(text []byte) (used, queued time.Duration, ok bool) {
+// parseSchedstat gives the time on a processor, that of waiting for one, and how often the thread got one; the last two
+// are 0 where the kernel does not count them.
+func parseSchedstat(text []byte) (used, queued time.Duration, turns uint64, ok bool) {
 	fields := strings.Fields(string(text))
 	if len(fields) < 2 {
-		return 0, 0, false
+		return 0, 0, 0, false
 	}
-	times := [2]int64{}
-	for i := range times {
+	numbers := [3]int64{}
+	for i := range min(len(numbers), len(fields)) {
 		v, err := strconv.ParseInt(fields[i], 10, 64)
 		if err != nil || v < 0 {
-			return 0, 0, false
+			return 0, 0, 0, false
 		}
-		times[i] = v
+		numbers[i] = v
 	}
-	return time.Duration(times[0]), time.Duration(times[1]), true
+	return time.Duration(numbers[0]), time.Duration(numbers[1]), uint64(numbers[2]), true
 }
 
 // CompareThreads orders threads by their ids.

@@ -29,6 +29,7 @@ type ThreadUsage struct {
 	Thread checkpoint.Thread
 	CPU    time.Duration
 	Queued time.Duration // for which it waited for a processor
+	Turns  float64       // how often it got one; 0 where that is not known
 	Within time.Duration // of CPU, between the two readings of Usage.Read
 	Late   time.Duration // by which CPU may be less than what the thread had used, since the kernel reports that later
 }

@@ -77,7 +77,7 @@ func (p counted) play() (Result, map[checkpoint.SiteID]float64) {
 		used, told, queued := t.on.at(at)
 		n, _ := slices.BinarySearch(heard, at)
 		u.Program, u.Own = time.Duration(used), time.Duration(n)*200*time.Microsecond+time.Duration(at/50)
-		u.Threads = []account.ThreadUsage{{Thread: checkpoint.Thread{PID: 1, TID: 1}, CPU: time.Duration(told), Queued: time.Duration(queued), Late: time.Duration(loadedJiffy)}}
+		u.Threads = []account.ThreadUsage{{Thread: checkpoint.Thread{PID: 1, TID: 1}, CPU: time.Duration(told), Queued: time.Duration(queued), Turns: t.on.turns(at), Late: time.Duration(loadedJiffy)}}
 		return u
 	}
 	var before, after int64
@@ -109,6 +109,21 @@ func (p counted) play() (Result, map[checkpoint.SiteID]float64) {
 		}
 		a.Close(s)
 	}
+}
+
+// turns is how often the thread had got a processor after it waited for one.
+func (o *onProcessor) turns(t int64) (n float64) {
+	last := int64(0)
+	for i, from := range o.from {
+		if from > t {
+			break
+		}
+		if o.queued[i] > last {
+			n++
+		}
+		last = o.queued[i]
+	}
+	return n
 }
 
 // Where a program waits for its processor, nobody knows in which of its functions it was on one: the powers that a counter

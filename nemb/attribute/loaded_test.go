@@ -214,7 +214,7 @@ func usageBetween(a, b account.Usage, part float64) account.Usage {
 	for i, t := range b.Threads {
 		from := a.Threads[i]
 		u.Threads = append(u.Threads, account.ThreadUsage{Thread: t.Thread, CPU: between(from.CPU, t.CPU),
-			Queued: between(from.Queued, t.Queued), Within: t.CPU - from.CPU, Late: t.Late})
+			Queued: between(from.Queued, t.Queued), Turns: from.Turns + (t.Turns-from.Turns)*part, Within: t.CPU - from.CPU, Late: t.Late})
 	}
 	return u
 }

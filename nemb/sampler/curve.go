@@ -61,12 +61,13 @@ func (c *curve) at(t checkpoint.Instant) account.Usage {
 		}
 		// A thread that was not there before used no more than the time
 		// that passed.
-		before := account.ThreadUsage{CPU: max(0, th.CPU-elapsed), Queued: max(0, th.Queued-elapsed)}
+		before := account.ThreadUsage{CPU: max(0, th.CPU-elapsed), Queued: max(0, th.Queued-elapsed), Turns: th.Turns}
 		if j < len(a.Threads) && a.Threads[j].Thread == th.Thread {
 			before = a.Threads[j]
 		}
 		u.Threads[i] = account.ThreadUsage{
 			Thread: th.Thread, CPU: between(before.CPU, th.CPU, part), Queued: between(before.Queued, th.Queued, part),
+			Turns:  before.Turns + (th.Turns-before.Turns)*part,
 			Within: th.CPU - before.CPU, Late: max(before.Late, th.Late),
 		}
 	}

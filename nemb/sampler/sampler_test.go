@@ -551,11 +551,11 @@ func TestCurve(t *testing.T) {
 	late = 0
 	c.add(200, account.Usage{Program: 110, Own: 20, Other: 50, Threads: []account.ThreadUsage{th(2, 160)}})
 	for at, want := range map[checkpoint.Instant]string{
-		-5:  "0s 0s 0s [{1/1 10ns 0s 0s 0s}]",
-		50:  "50ns 5ns 25ns [{1/1 15ns 0s 10ns 4ns} {1/2 100ns 0s 100ns 4ns}]",
-		100: "100ns 10ns 50ns [{1/1 20ns 0s 0s 4ns} {1/2 150ns 0s 0s 4ns}]",
-		150: "105ns 15ns 50ns [{1/2 155ns 0s 10ns 4ns}]",
-		999: "110ns 20ns 50ns [{1/2 160ns 0s 0s 0s}]",
+		-5:  "0s 0s 0s [{1/1 10ns 0s 0 0s 0s}]",
+		50:  "50ns 5ns 25ns [{1/1 15ns 0s 0 10ns 4ns} {1/2 100ns 0s 0 100ns 4ns}]",
+		100: "100ns 10ns 50ns [{1/1 20ns 0s 0 0s 4ns} {1/2 150ns 0s 0 0s 4ns}]",
+		150: "105ns 15ns 50ns [{1/2 155ns 0s 0 10ns 4ns}]",
+		999: "110ns 20ns 50ns [{1/2 160ns 0s 0 0s 0s}]",
 	} {
 		u := c.at(at)
 		if got := fmt.Sprint(u.Program, u.Own, u.Other, u.Threads); got != want {

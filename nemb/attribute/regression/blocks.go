@@ -24,6 +24,7 @@ type block struct {
 	last    float64 // ns, the length of its last window
 	away    float64 // ns, see Window.Away
 	queued  float64 // ns, see Window.Queued
+	turns   float64 // see Window.Turns
 	between float64 // ns, the longest Window.Between
 	lags    lagged  // what counters that follow their power slowly do not show at its end
 	// What ran beside the program has the column Neighbours in times and edge. rest and restMachine
@@ -333,8 +334,8 @@ func (c *collector) halve() {
 func join(x, y block) block {
 	b := block{
 		span: x.span + y.span, until: y.until, machine: x.machine + y.machine, edge: y.edge, last: y.last,
-		restMachine: x.restMachine + y.restMachine, away: x.away + y.away, lags: y.lags, queued: x.queued + y.queued,
-		between: max(x.between, y.between),
+		restMachine: x.restMachine + y.restMachine, away: x.away + y.away, lags: y.lags,
+		queued: x.queued + y.queued, turns: x.turns + y.turns, between: max(x.between, y.between),
 	}
 	for i := range x.energy {
 		b.energy, b.rest = append(b.energy, x.energy[i]+y.energy[i]), append(b.rest, x.rest[i]+y.rest[i])

@@ -58,6 +58,7 @@ type Window struct {
 	// nobody knows in which.
 	Away   float64
 	Queued float64 // for how long threads waited for a processor, in nanoseconds
+	Turns  float64 // how often they got one, 0 where that is not known
 	// Between is the time between the two readings of processor times around its end, in nanoseconds; 0 where they were
 	// read then.
 	Between float64
@@ -85,6 +86,7 @@ func (d *Data) Add(w Window) {
 		c.open.until = w.Until
 		c.open.away += w.Away
 		c.open.queued += w.Queued
+		c.open.turns += w.Turns
 		c.open.between = max(c.open.between, w.Between)
 		c.beside(w.Beside)
 		c.add(w.Wall, c.energy, w.Times, any)

@@ -2,27 +2,28 @@ package regression
 
 import "math"
 
-// A thread that waits for a processor is in one function meanwhile, and uses nothing. What it used in a block is divided
-// among its functions by the time that it was in each, so the function in which it waited has some of the others'. And
-// its processor time is read from time to time: what it used from one reading to the next is spread evenly over the time
-// between, so a block has some of its neighbour's. The times of functions then scatter around the true ones, and
-// powers come out nearer to the mean than they are, as with times that are a sample (blur.go). They are still nearer to
-// the truth than the mean is.
+// A thread that waits for a processor is in one function meanwhile, and uses nothing. What it used in a block is
+// divided among its functions by the time that it was in each, so the function in which it waited has some of the
+// others'. And its processor time is read from time to time: what it used from one reading to the next is spread evenly
+// over the time between, so a block has some of its neighbour's. The times of functions then scatter around the true
+// ones, and powers come out nearer to the mean than they are, as with times that are a sample (blur.go). They are still
+// nearer to the truth than the mean is.
 
 // Of this many blocks on either side, or readings of the times, are the functions of which a block's time may be.
 // Functions that do not run near each other do not have each other's time.
 const besideBlock = 2
 
-// waited is the variance by which the times of columns are off as threads waited for processors: in square milliseconds,
-// summed over the blocks, per column. It is nil where no thread waited.
+// waited is the variance by which the times of columns are off as threads waited for processors: in square
+// milliseconds, summed over the blocks, per column. It is nil where no thread waited.
 //
-// A wait is where it is by chance: in each function as likely as that runs. If all of a block's wait is in one place, the
-// part of the block's time that goes by it is in one function, and not divided as what ran: that part to the square
-// times the variance of a single draw. Where a function goes on for longer than the time near the block, there is only
-// one.
+// A wait is where it is by chance: in each function as likely as that runs. If all of a block's wait is in one place,
+// the part of the block's time that goes by it is in one function, and not divided as what ran: that part to the
+// square times the variance of a single draw. Of many waits it is less (squares). Where a function goes on for longer
+// than the time near the block, there is only one.
 func (r *regression) waited() (variance []float64) {
 	n := r.width()
 	var here, near, x []float64
+	usual := r.usuallyQueued()
 	for i := range r.c.blocks {
 		b := &r.c.blocks[i]
 		if b.queued <= 0 {
@@ -48,13 +49,31 @@ func (r *regression) waited() (variance []float64) {
 		for k, t := range near {
 			goes += t / r.stretch[k]
 		}
-		queued := b.queued * 1e-6
-		part := used * queued / (used + queued)
+		part := used / (used + b.queued*1e-6)
+		part *= part * squares(b, usual) * goes / (1 + goes)
 		for k, t := range near {
-			variance[k] += part * part * t / all * (1 - t/all) * goes / (1 + goes)
+			variance[k] += part * t / all * (1 - t/all)
 		}
 	}
 	return variance
+}
+
+// usuallyQueued is the part of the time of all blocks for which threads waited.
+func (r *regression) usuallyQueued() float64 {
+	queued, span := 0.0, 0.0
+	for i := range r.c.blocks {
+		queued += r.c.blocks[i].queued
+		span += r.c.blocks[i].span
+	}
+	return queued / max(span, 1)
+}
+
+// squares is the sum of the squares of the waits in a block, in square milliseconds. Waits at random have the variance
+// of their sum (a compound Poisson process). Those of an exponential distribution have two parts in as many as they
+// are; of a few, where their sum hardly varies, that is more.
+func squares(b *block, usual float64) float64 {
+	all, off := b.queued*1e-6, (b.queued-usual*b.span)*1e-6
+	return min(all*all, max(off*off, 2*all*all/max(1, b.turns)))
 }
 
 // own is the program's time of each column in a block, and the sum, in milliseconds.

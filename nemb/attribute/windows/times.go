@@ -441,8 +441,8 @@ func (x *threadTimes) away(tree *paths.Tree, perTick float64) (sum float64) {
 }
 
 // queued is for how long threads that were there in both of two samples waited for a processor between them, in
-// nanoseconds.
-func queued(prev, s nemb.Sample) (sum float64) {
+// nanoseconds, and how often they got one.
+func queued(prev, s nemb.Sample) (sum, turns float64) {
 	i, before := 0, prev.Usage.Threads
 	for _, now := range s.Usage.Threads { // both by thread
 		for i < len(before) && account.CompareThreads(before[i].Thread, now.Thread) < 0 {
@@ -450,9 +450,10 @@ func queued(prev, s nemb.Sample) (sum float64) {
 		}
 		if i < len(before) && before[i].Thread == now.Thread {
 			sum += max(0, nanos(now.Queued-before[i].Queued))
+			turns += max(0, now.Turns-before[i].Turns)
 		}
 	}
-	return sum
+	return sum, turns
 }
 
 // hasShares reports whether the parts of a thread have shares.

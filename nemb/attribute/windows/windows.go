@@ -118,6 +118,7 @@ type Window struct {
 	// Away is by how much less threads used than they usually do in as long a time in their call paths, ns.
 	Away    float64
 	Queued  float64 // for how long threads waited for a processor, as the kernel reports it once they have one, ns
+	Turns   float64 // how often threads got a processor
 	Between float64 // the time between the readings of processor times around End, ns; 0 where they are of End itself
 	Sites   map[checkpoint.SiteID]Share
 	Paths   []PathShare // per thread and call path; no root
@@ -238,7 +239,8 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 	program := nanos(s.Usage.Program - w.first.Usage.Program)
 	w.threads.room = max(0, w.threads.roomOf(program)-background)
 	inThreads := w.threads.close(w.tree, s, out.PerTick, max(0, used.program-background), threads)
-	out.Away, out.Queued = w.threads.away(w.tree, out.PerTick), queued(prev, s)
+	out.Away = w.threads.away(w.tree, out.PerTick)
+	out.Queued, out.Turns = queued(prev, s)
 	out.Between = nanos(s.Usage.Read[1] - s.Usage.Read[0])
 	used.outside = w.threads.outside(program, inThreads+background)
 	paid := w.threads.pay(used.outside)
