@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -18,6 +19,10 @@ import (
 // hotPart is the part of the energy of functions that those have of which --lines auto and --lines FILE tell lines.
 const hotPart = 0.9
 
+// mostTimes is how many times the processor time of -g fine a run of --lines auto is to take. It is to be 2 at most,
+// and two runs of a program differ by some percent.
+const mostTimes = 1.9
+
 // linesWish is of which functions lines or blocks are to be told, as --lines says.
 type linesWish struct {
 	auto bool // those that a run before shows
@@ -30,9 +35,10 @@ type linesWish struct {
 func linesFlag() cli.Flag {
 	return &cli.StringSliceFlag{Name: "lines",
 		Usage: "with -g line or block, tell lines or blocks of these functions (`WHICH`): all (the default); auto, " +
-			"which runs the program twice, first with -g fine, its output thrown away and standard " +
-			"input empty in both (--stdin FILE), for those that use 90 % of " +
-			"the energy; FILE.json, an earlier report, for the same there; or NAME,NAME, qualified names with * and ?"}
+			"which runs the program three times, first with -g fine and then with lines, its output thrown away and " +
+			"standard input empty in all (--stdin FILE), for those that use 90 % of " +
+			"the energy, but for those whose lines would cost too much; FILE.json, an earlier report, for the same " +
+			"there; or NAME,NAME, qualified names with * and ?"}
 }
 
 // linesOf reads --lines. A file is one that ends in .json.
@@ -97,23 +103,28 @@ func linesFrom(name string) (w linesWish, err error) {
 }
 
 // choose takes the functions of a run that used most. Where none used anything, nothing is chosen.
-func (w *linesWish) choose(how string, r *report.Run) {
-	functions, share := r.Dearest(hotPart)
-	if len(functions) == 0 {
-		return
+func (w *linesWish) choose(how string, r *report.Run) (functions []*report.Function) {
+	if functions, _ = r.Dearest(hotPart); len(functions) > 0 {
+		w.take(how, r, functions)
 	}
+	return functions
+}
+
+// take takes these functions of a run.
+func (w *linesWish) take(how string, r *report.Run, functions []*report.Function) {
+	w.of = nil
 	for _, f := range functions {
 		w.of = append(w.of, instrument.FunctionIn{File: f.File, Name: f.Name})
 	}
-	share *= 100
+	share := 100 * r.Share(functions)
 	w.chosen = &report.PlacesOf{Chosen: how, Functions: len(functions), SharePercent: &share}
 }
 
-// chooseLines chooses the functions of --lines auto. Both runs read the same: nothing, or --stdin.
+// chooseLines chooses the functions of --lines auto. All runs read the same: nothing, or --stdin.
 func (p *program) chooseLines(c *cli.Context, s stage) (err error) {
 	if s.rank != nil {
-		return fail(statusUsage, "--lines auto runs the program twice, and a rank runs once: use --lines with the "+
-			".json of a run with -g fine")
+		return fail(statusUsage, "--lines auto runs the program three times, and a rank runs once: use --lines with "+
+			"the .json of a run with -g fine")
 	}
 	if err := p.findLines(s, c.String("stdin")); err != nil {
 		return err
@@ -122,61 +133,97 @@ func (p *program) chooseLines(c *cli.Context, s stage) (err error) {
 	return err
 }
 
-// findLines makes the run of --lines auto that shows which functions use most. What it prints is thrown away, and its
-// standard input is empty, or the file of --stdin.
+// findLines makes the runs of --lines auto before the one that is measured: with -g fine, for the functions that use
+// most, and with their lines, for those whose lines cost too much.
 func (p *program) findLines(s stage, stdin string) error {
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		return fail(statusSelf, "%w", err)
+	empty := "; standard input is empty in all (--stdin FILE)"
+	if stdin != "" {
+		empty = ""
 	}
-	defer null.Close()
-	dir := filepath.Join(s.dir, "before")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return fail(statusSelf, "%w", err)
-	}
+	note("--lines auto: runs the program with -g fine first, and then with " + string(p.granularity) +
+		"s; their output is not shown" + empty)
 	before := *p
 	before.instrument.Granularity, before.instrument.PlacesOf = instrument.Fine, nil
 	before.overhead, _ = overhead(defaultOverhead)
-	before.live, before.gpu, before.inner = nil, gpuWishes{}, nil
-	x := before.with(s.conditions, dir)
+	fine, err := before.unseen(s, "before", "first", stdin)
+	if err != nil {
+		return err
+	}
+	functions := p.lines.choose("auto", fine)
+	if len(functions) == 0 {
+		note(p.lines.found(p.granularity))
+		return nil
+	}
+	p.instrument.PlacesOf = p.lines.of
+	tried, err := p.unseen(s, "tried", "second", stdin)
+	if err != nil {
+		return err
+	}
+	some, times, ok := fine.Affordable(functions, tried, mostTimes)
+	if len(some) < len(functions) {
+		p.lines.take("auto", fine, some)
+		p.lines.chosen.Times = &times
+		for _, f := range functions {
+			if !slices.Contains(some, f) {
+				p.lines.chosen.TooDear = append(p.lines.chosen.TooDear, f.Name)
+			}
+		}
+		p.instrument.PlacesOf = p.lines.of
+	}
+	if !ok { // no function can have lines: it is a run with -g fine
+		p.granularity, p.instrument.Granularity = instrument.Fine, instrument.Fine
+		p.instrument.PlacesOf, p.overhead = nil, before.overhead
+		note("--lines auto: lines of the functions that use most cost too much (" +
+			fmt.Sprintf("%.1f", times) + " times -g fine): now the run that is measured, with -g fine")
+		return nil
+	}
+	note(p.lines.found(p.granularity))
+	return nil
+}
+
+// unseen makes a run that is not the one that is measured. What it prints is thrown away, and its standard input is
+// empty, or the file of --stdin. dir is its folder, which says which of them it is.
+func (p program) unseen(s stage, dir, which, stdin string) (*report.Run, error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, fail(statusSelf, "%w", err)
+	}
+	defer null.Close()
+	dir = filepath.Join(s.dir, dir)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, fail(statusSelf, "%w", err)
+	}
+	p.live, p.gpu, p.inner = nil, gpuWishes{}, nil
+	x := p.with(s.conditions, dir)
 	x.Preparing, x.ToolOutput = nil, nil
 	x.Command.Stdout, x.Command.Stderr, x.Command.Pty, x.Command.Line = null, null, launcher.Never, nil
 	if x.Command.Stdin, err = reopened(stdin); err != nil {
-		return err
+		return nil, err
 	}
 	defer x.Command.Stdin.Close()
 	if stdin == "" {
 		x.Spool = onceOnly("lines auto")
 	}
-	empty := "; standard input is empty in both (--stdin FILE)"
-	if stdin != "" {
-		empty = ""
-	}
-	note("--lines auto: runs the program with -g fine first; its output is not shown" + empty)
 	r, err := x.Run(s.ctx)
 	if err != nil {
-		return notStarted(s.ctx, err)
+		return nil, notStarted(s.ctx, err)
 	}
 	defer r.Close()
 	if r.Outcome.Running {
 		r.Outcome.Wait()
 	}
 	if err := s.ctx.Err(); err != nil {
-		return &failure{128 + int(interrupted(s.ctx)), errors.New("interrupted in the first run of --lines auto"),
-			interrupted(s.ctx)}
+		return nil, &failure{128 + int(interrupted(s.ctx)), errors.New("interrupted in the " + which +
+			" run of --lines auto"), interrupted(s.ctx)}
 	}
 	if how := endedBadly(r.Outcome.Result); how != "" {
-		warnf("the first run of --lines auto %s: no other is made; cg measure -g fine shows what it does", how)
-		return endedAs(r.Outcome.Result)
+		warnf("the %s run of --lines auto %s: no other is made; cg measure -g fine shows what it does", which, how)
+		return nil, endedAs(r.Outcome.Result)
 	}
-	if p.lines.choose("auto", r.Run); p.lines.of != nil {
-		p.instrument.PlacesOf = p.lines.of
-	}
-	note(p.lines.found(p.granularity))
-	return nil
+	return r.Run, nil
 }
 
-// found says which functions the first run has shown.
+// found says which functions the runs before have shown.
 func (w linesWish) found(g instrument.Granularity) string {
 	if w.of == nil {
 		return "--lines auto: no function used anything: all of them have " + string(g) + "s"
@@ -185,8 +232,12 @@ func (w linesWish) found(g instrument.Granularity) string {
 	if n := len(w.of); n > 1 {
 		functions = fmt.Sprintf("%d functions", n)
 	}
-	return fmt.Sprintf("--lines auto: %ss of %s with %.0f %% of what all of them used; now the run that is measured", g,
-		functions, *w.chosen.SharePercent)
+	without := ""
+	if n := len(w.chosen.TooDear); n > 0 {
+		without = fmt.Sprintf(", without %d that would cost too much", n)
+	}
+	return fmt.Sprintf("--lines auto: %ss of %s with %.0f %% of what all of them used%s; now the run that is measured",
+		g, functions, *w.chosen.SharePercent, without)
 }
 
 // endedBadly says how a program ended that did not end by itself, "" for one that did.

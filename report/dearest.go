@@ -16,6 +16,10 @@ type PlacesOf struct {
 	// energy of all functions, or of their time where no energy was known.
 	Functions    int      `json:"functions,omitempty"`
 	SharePercent *float64 `json:"share_percent,omitempty"`
+	// TooDear are the functions that used most and have no places, since these would have made the program too slow:
+	// with those of all that used most it took Times the processor time of the run with -g fine.
+	TooDear []string `json:"too_dear,omitempty"`
+	Times   *float64 `json:"times,omitempty"`
 }
 
 // Says tells of which functions places are told, to be put behind a statement; "" for all of them.
@@ -38,11 +42,60 @@ func (p *PlacesOf) share() string {
 	return fmt.Sprintf(" (%.0f %% of what all functions used there)", *p.SharePercent)
 }
 
+// SaysTooDear tells which functions have no places and why.
+func (p *PlacesOf) SaysTooDear() string {
+	names := strings.Join(p.TooDear[:min(len(p.TooDear), 3)], ", ")
+	if n := len(p.TooDear); n > 3 {
+		names += fmt.Sprintf(" (and %d more)", n-3)
+	}
+	return fmt.Sprintf("--lines auto tells no lines or blocks of %s: the program took %.1f times the processor time "+
+		"of -g fine with them; --lines NAME tells them all the same", names, *p.Times)
+}
+
 // Dearest lists functions with a file whose self energies come to a part of those of all functions, the dearest first:
 // as few as do. Where no energy is known it goes by processor time, and where none of that is by time. share is what
 // they have of the sum.
 func (r *Run) Dearest(part float64) (functions []*Function, share float64) {
-	weights := []func(f *Function) float64{
+	weight, all := r.weight()
+	if all <= 0 {
+		return nil, 0
+	}
+	var order []*Function
+	for i := range r.Functions {
+		if f := &r.Functions[i]; weight(f) > 0 {
+			order = append(order, f)
+		}
+	}
+	slices.SortStableFunc(order, func(x, y *Function) int { return cmp.Compare(weight(y), weight(x)) })
+	have := 0.0
+	for _, f := range order {
+		if have >= part*all {
+			break
+		}
+		if f.File != "" {
+			have += weight(f)
+			functions = append(functions, f)
+		}
+	}
+	return functions, have / all
+}
+
+// Share is what some of its functions have of the sum that Dearest goes by.
+func (r *Run) Share(functions []*Function) float64 {
+	weight, all := r.weight()
+	if all <= 0 {
+		return 0
+	}
+	have := 0.0
+	for _, f := range functions {
+		have += weight(f)
+	}
+	return have / all
+}
+
+// weight is what functions are ranked by, and the sum of it: 0 where nothing is known.
+func (r *Run) weight() (weight func(f *Function) float64, all float64) {
+	for _, weight = range []func(f *Function) float64{
 		func(f *Function) float64 {
 			if f.SelfEnergyJ == nil {
 				return 0
@@ -51,38 +104,60 @@ func (r *Run) Dearest(part float64) (functions []*Function, share float64) {
 		},
 		func(f *Function) float64 { return f.CPUTimeS },
 		func(f *Function) float64 { return f.SelfTimeS },
-	}
-	for _, weight := range weights {
-		all := 0.0
-		var order []*Function
+	} {
 		for i := range r.Functions {
-			if f := &r.Functions[i]; weight(f) > 0 {
-				all += weight(f)
-				order = append(order, f)
-			}
+			all += weight(&r.Functions[i])
 		}
-		if all <= 0 {
-			continue
+		if all > 0 {
+			break
 		}
-		slices.SortStableFunc(order, func(x, y *Function) int { return cmp.Compare(weight(y), weight(x)) })
-		have := 0.0
-		for _, f := range order {
-			if have >= part*all {
-				break
-			}
-			if f.File != "" {
-				have += weight(f)
-				functions = append(functions, f)
-			}
-		}
-		return functions, have / all
 	}
-	return nil, 0
+	return weight, all
+}
+
+// Affordable are those of some functions of r whose places may be told so that a run takes at most that many times the
+// processor time of r. r was made with -g fine, tried with the places of all these functions; times is what that took
+// of r's. What it took more is divided by events: arrivals at places, and begins and ends of calls, which are all timed
+// with places and not all without. Left out first is what has most arrivals for its processor time. ok is false where
+// the calls alone cost too much.
+func (r *Run) Affordable(of []*Function, tried *Run, most float64) (some []*Function, times float64, ok bool) {
+	took := func(r *Run) float64 { return r.Process.UserS + r.Process.SystemS }
+	if took(r) <= 0 || took(tried) <= most*took(r) {
+		return of, took(tried) / max(took(r), 1e-9), true
+	}
+	type place struct{ file, name string }
+	arrivals, events := map[place]float64{}, 0.0
+	for _, f := range tried.Functions {
+		events += 2 * float64(f.Calls)
+		for _, p := range f.Places {
+			arrivals[place{f.File, f.Name}] += float64(p.Count)
+		}
+	}
+	count := func(f *Function) float64 { return arrivals[place{f.File, f.Name}] }
+	sum := events
+	for _, n := range arrivals {
+		sum += n
+	}
+	budget := (most - 1) * took(r) / (took(tried) - took(r)) * sum // events that may be
+	order := slices.Clone(of)
+	slices.SortStableFunc(order, func(x, y *Function) int {
+		return cmp.Compare(count(x)*max(y.CPUTimeS, y.SelfTimeS), count(y)*max(x.CPUTimeS, x.SelfTimeS))
+	})
+	for _, f := range order {
+		if events+count(f) <= budget {
+			events += count(f)
+			some = append(some, f)
+		}
+	}
+	return some, took(tried) / took(r), len(some) > 0
 }
 
 // notePlaces says of which functions places are told, and which of those that were named are not there.
 func (r *Run) notePlaces(f Facts) {
 	r.PlacesOf = f.PlacesOf
+	if p := f.PlacesOf; p != nil && len(p.TooDear) > 0 {
+		r.Warn("lines-dear", p.SaysTooDear())
+	}
 	if n := len(f.NoPlaces); n > 0 {
 		shown := strings.Join(f.NoPlaces[:min(n, 3)], ", ")
 		if n > 3 {

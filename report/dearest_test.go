@@ -1,6 +1,9 @@
 package report
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestDearest(t *testing.T) {
 	j := func(n Joules) *Joules { return &n }
@@ -38,4 +41,62 @@ func TestDearest(t *testing.T) {
 	check(0.5, "small large ", 0.5) // by time
 	functions = nil
 	check(0.5, "", 0)
+}
+
+// TestAffordable: what a run with lines took more than one without is divided by events, and the functions with most
+// arrivals for their time lose their lines until the rest is within the limit.
+func TestAffordable(t *testing.T) {
+	const most = 2
+	of := func(cpu float64, functions ...Function) *Run {
+		return &Run{Process: Process{UserS: cpu - 0.25, SystemS: 0.25}, Functions: functions}
+	}
+	f := func(name string, cpu float64, calls, arrivals uint64) Function {
+		return Function{Name: name, File: "/a", CPUTimeS: cpu, Calls: calls,
+			Places: []Place{{Kind: "line", Count: arrivals}, {Kind: "rest"}}}
+	}
+	for _, c := range []struct {
+		name        string
+		fine, tried *Run
+		want        string
+		times       float64
+		ok          bool
+	}{
+		{"within", of(1, f("loop", 1, 1, 0)), of(1.5, f("loop", 1, 1, 900)), "loop", 1.5, true},
+		// 7 s more for 70 events: 10 are affordable, and "calm" with its 8 is.
+		{"one is too dear", of(1, f("loop", 0.5, 1, 0), f("calm", 0.5, 0, 0)),
+			of(8, f("loop", 0.5, 1, 60), f("calm", 0.5, 0, 8)), "calm", 8, true},
+		{"all are", of(1, f("loop", 0.5, 0, 0), f("other", 0.5, 0, 0)),
+			of(8, f("loop", 0.5, 0, 40), f("other", 0.5, 0, 30)), "", 8, false},
+		// Of 7 s more the calls take 4.
+		{"the calls alone are", of(1, f("short", 1, 0, 0)), of(8, f("short", 1, 20, 5), f("called", 0, 0, 25)), "", 8, false},
+		// The one that arrives most seldom for its time comes first, though it arrives more often in all.
+		{"by time", of(2, f("long", 1.9, 0, 0), f("brief", 0.1, 0, 0)),
+			of(6, f("long", 1.9, 0, 20), f("brief", 0.1, 0, 20)), "long", 3, true},
+		{"no time is known", &Run{Functions: []Function{f("a", 0, 1, 0)}}, of(3, f("a", 0, 1, 9)), "a", 3e9, true},
+	} {
+		var all []*Function
+		for i := range c.fine.Functions {
+			all = append(all, &c.fine.Functions[i])
+		}
+		some, times, ok := c.fine.Affordable(all, c.tried, most)
+		var names []string
+		for _, f := range some {
+			names = append(names, f.Name)
+		}
+		if got := strings.Join(names, " "); got != c.want || times/c.times < 0.999 || times/c.times > 1.001 || ok != c.ok {
+			t.Errorf("%s: %q %g %v, want %q %g %v", c.name, got, times, ok, c.want, c.times, c.ok)
+		}
+	}
+}
+
+// TestTooDearIsSaid: which functions have no lines, and why, is a warning of the run.
+func TestTooDearIsSaid(t *testing.T) {
+	times := 9.04
+	r := &Run{}
+	r.notePlaces(Facts{PlacesOf: &PlacesOf{Chosen: "auto", TooDear: []string{"a", "b", "c", "d"}, Times: &times}})
+	want := "--lines auto tells no lines or blocks of a, b, c (and 1 more): the program took 9.0 times the processor " +
+		"time of -g fine with them; --lines NAME tells them all the same"
+	if len(r.Warnings) != 1 || r.Warnings[0].Message != want {
+		t.Errorf("%+v", r.Warnings)
+	}
 }
