@@ -2,7 +2,6 @@ package measure
 
 import (
 	"sync"
-	"time"
 
 	"cg/checkpoint"
 	"cg/nemb"
@@ -11,20 +10,9 @@ import (
 	"cg/nemb/gpuuse"
 )
 
-// Drivers are asked so often who uses their GPUs: more often than they take samples, so that
-// it is known whose a process is before it is over.
-const occupancyPeriod = 250 * time.Millisecond
-
-// After the program's end the driver's last samples are waited for so long, where the program
-// used a GPU.
-const (
-	lastSamples = nemb.LongestUseSample + 200*time.Millisecond
-	lastPause   = 20 * time.Millisecond
-)
-
 // watch asks drivers who uses their GPUs while a program runs.
 type watch struct {
-	of     []watched
+	of     []*watched
 	owner  func(pid int) gpus.Owner
 	teller *gpuuse.Teller // tells the program's own sessions
 	stop   chan struct{}
@@ -49,7 +37,7 @@ func newWatch(sensors []nemb.Sensor, of *account.Account, ring gpuuse.Ring) *wat
 	at := 0
 	for _, s := range sensors {
 		if o, ok := s.(nemb.Occupied); ok {
-			w.of = append(w.of, watched{sensor: o, at: at, domain: s.Domains()[0].ID})
+			w.of = append(w.of, &watched{sensor: o, at: at, domain: s.Domains()[0].ID})
 		}
 		at += len(s.Domains())
 	}
@@ -66,18 +54,7 @@ func (w *watch) begin() {
 		return
 	}
 	w.ask()
-	w.asking.Go(func() {
-		tick := time.NewTicker(occupancyPeriod)
-		defer tick.Stop()
-		for {
-			select {
-			case <-w.stop:
-				return
-			case <-tick.C:
-				w.ask()
-			}
-		}
-	})
+	w.asking.Go(func() { nemb.AskUntil(w.stop, w.ask) })
 }
 
 // abandon stops asking.
@@ -97,25 +74,14 @@ func (w *watch) end(until checkpoint.Instant) {
 	}
 	w.abandon()
 	w.ask()
-	deadline := checkpoint.Monotime() + checkpoint.Instant(lastSamples)
-	for ; checkpoint.Monotime() < deadline; time.Sleep(lastPause) {
-		waiting := false
-		for i := range w.of {
-			l := &w.of[i].log
-			if l.Samples() && l.IsUsed() && l.SeenUntil() < until {
-				w.askOne(&w.of[i])
-				waiting = true
-			}
-		}
-		if !waiting {
-			return
-		}
-	}
+	nemb.AskLast(nemb.WallClock, w.of, func(g *watched) bool {
+		return g.log.Samples() && g.log.IsUsed() && g.log.SeenUntil() < until
+	}, w.askOne)
 }
 
 func (w *watch) ask() {
-	for i := range w.of {
-		w.askOne(&w.of[i])
+	for _, g := range w.of {
+		w.askOne(g)
 	}
 }
 

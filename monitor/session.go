@@ -3,7 +3,9 @@ package monitor
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"cg/checkpoint"
@@ -29,12 +31,12 @@ type Session struct {
 	// Spans gives the spans that programs told since it was called last; nil where nobody asks them.
 	Spans func() []Span
 	ends  bool // the next reading is the last
-	// askEvery is how often drivers of GPUs are asked between two readings that are further apart.
-	askEvery time.Duration
+	// unasked is the longest time between two questions to the drivers of GPUs, where readings are further apart.
+	unasked time.Duration
 }
 
 // NVML keeps samples of processes for some seconds: asked so often, a driver forgets none before it tells them.
-const askEvery = time.Second
+const longestUnasked = time.Second
 
 // mostWarnings is how many different failures of sensors are told.
 const mostWarnings = 8
@@ -46,7 +48,7 @@ var tooManyOpen = fmt.Sprintf("%d requests are open: those that begin now are le
 // gets, once for each reason, why a counter cannot be read.
 func Start(sensors []nemb.Sensor, host *population.Host, targets []Target, warn func(string)) (*Session, error) {
 	s := &Session{host: host, energies: sampler.NewEnergies(sensors), warned: map[string]bool{}, warn: warn,
-		occupied: map[int]nemb.Occupied{}, askEvery: askEvery}
+		occupied: map[int]nemb.Occupied{}, unasked: longestUnasked}
 	domain := 0
 	for _, sensor := range sensors {
 		if gpu, is := sensor.(nemb.Occupied); is {
@@ -207,10 +209,10 @@ func (s *Session) occupants(r *Reading) {
 
 // asking tells when drivers of GPUs are asked between two readings: never, where these are as frequent.
 func (s *Session) asking(every time.Duration) (due <-chan time.Time, stop func()) {
-	if len(s.occupied) == 0 || every <= s.askEvery {
+	if len(s.occupied) == 0 || every <= s.unasked {
 		return nil, func() {}
 	}
-	ticker := time.NewTicker(s.askEvery)
+	ticker := time.NewTicker(s.unasked)
 	return ticker.C, ticker.Stop
 }
 
@@ -221,24 +223,14 @@ func (s *Session) ask() {
 	}
 }
 
-// At the end the driver's last samples are waited for so long.
-const (
-	lastSamples = nemb.LongestUseSample + 200*time.Millisecond
-	lastPause   = 20 * time.Millisecond
-)
-
 // finishGPUs divides all that the counters of GPUs showed, once their drivers have told who used them, or have not.
 func (s *Session) finishGPUs() {
 	if len(s.occupied) == 0 {
 		return
 	}
-	deadline := checkpoint.Monotime() + checkpoint.Instant(lastSamples)
-	for d, gpu := range s.occupied {
-		for s.book.AwaitsGPU(d, s.reading.At) && checkpoint.Monotime() < deadline {
-			time.Sleep(lastPause)
-			s.book.Occupants(d, gpu.Occupants())
-		}
-	}
+	nemb.AskLast(nemb.WallClock, slices.Collect(maps.Keys(s.occupied)),
+		func(d int) bool { return s.book.AwaitsGPU(d, s.reading.At) },
+		func(d int) { s.book.Occupants(d, s.occupied[d].Occupants()) })
 	s.book.FinishGPUs()
 }
 

@@ -87,7 +87,7 @@ func TestGPUsAreAskedBetweenReadings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.askEvery = test.ask
+		s.unasked = test.ask
 		readings := 1
 		last, err := s.Run(ctx, test.every, func(*Snapshot) bool { readings++; return readings < 5 })
 		if err != nil {

@@ -8,21 +8,12 @@ package gpuuse
 import (
 	"slices"
 	"sync"
-	"time"
 
 	"cg/checkpoint"
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/attribute/gpus"
 	"cg/nemb/sampler"
-)
-
-// Drivers are asked each askEvery: more often than they take samples, so that it is known whose a process is before it
-// is over. At the end the last samples are waited for up to lastSamples, where the program may have used the GPU.
-const (
-	askEvery    = 250 * time.Millisecond
-	lastSamples = nemb.LongestUseSample + 200*time.Millisecond
-	lastPause   = 20 * time.Millisecond
 )
 
 // The owners of processes as a Stream sees them: those of one owner are one process.
@@ -114,8 +105,8 @@ func OwnerBy(a *account.Account) func(pid int) gpus.Owner {
 	}
 }
 
-// Begin asks drivers now and each 250 ms until Finish, in the background: a driver may hang. Until one answers, the
-// program may use its GPU, for what readers know: they wait for the answer.
+// Begin asks drivers now and each nemb.AskEvery until Finish, in the background: a driver may hang. Until one answers,
+// the program may use its GPU, for what readers know: they wait for the answer.
 func (t *Teller) Begin() {
 	if t == nil {
 		return
@@ -127,16 +118,7 @@ func (t *Teller) Begin() {
 	t.mu.Unlock()
 	t.asking.Go(func() {
 		t.ask()
-		tick := time.NewTicker(askEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-t.stop:
-				return
-			case <-tick.C:
-				t.ask()
-			}
-		}
+		nemb.AskUntil(t.stop, t.ask)
 	})
 }
 
@@ -280,20 +262,9 @@ func (t *Teller) Finish(until checkpoint.Instant) {
 	close(t.stop)
 	t.asking.Wait()
 	t.ask()
-	deadline := checkpoint.Monotime() + checkpoint.Instant(lastSamples)
-	for {
-		waiting := false
-		for _, g := range t.gpus {
-			if t.awaits(g, until) {
-				t.Answer(g.domain, g.sensor.Occupants())
-				waiting = true
-			}
-		}
-		if !waiting || checkpoint.Monotime() >= deadline {
-			break
-		}
-		time.Sleep(lastPause)
-	}
+	nemb.AskLast(nemb.WallClock, t.gpus, func(g *gpu) bool { return t.awaits(g, until) }, func(g *gpu) {
+		t.Answer(g.domain, g.sensor.Occupants())
+	})
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, g := range t.gpus {

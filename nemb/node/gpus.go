@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -15,16 +16,6 @@ import (
 // A GPU's energy does not follow the processors. The measurer asks its driver which processes use it, and a rank has
 // what the processes use that descend from it. The driver tells late, so a share grows for up to a second after the
 // rank's end: it is whole in the node's record, and in no report of a rank.
-
-// askEvery is how often drivers are asked: more often than they take samples, so that it is known whose a process is
-// before it is over.
-const askEvery = 250 * time.Millisecond
-
-// At the end the driver's last samples are waited for so long.
-const (
-	lastSamples = nemb.LongestUseSample + 200*time.Millisecond
-	lastPause   = 20 * time.Millisecond
-)
 
 // Whose a process is that is no rank's.
 const (
@@ -77,10 +68,10 @@ func (m *measurer) findGPUs() {
 	}
 }
 
-// ask asks the drivers of GPUs, each askEvery.
+// ask asks the drivers of GPUs, each nemb.AskEvery.
 func (m *measurer) ask() {
 	now := m.now()
-	if len(m.divider.gpus) == 0 || m.asked != 0 && time.Duration(now-m.asked) < askEvery {
+	if len(m.divider.gpus) == 0 || m.asked != 0 && time.Duration(now-m.asked) < nemb.AskEvery {
 		return
 	}
 	m.asked = now
@@ -219,23 +210,9 @@ func (m *measurer) count(s nemb.Sample) {
 // finishGPUs divides all that GPUs used up to the end of the run, once their drivers have told who used them. A driver
 // that tells nothing more does not keep the others from being asked.
 func (m *measurer) finishGPUs() {
-	deadline := m.now() + checkpoint.Instant(lastSamples)
 	roots := m.roots()
-	for m.now() < deadline {
-		var waiting []*gpu
-		for _, g := range m.divider.gpus {
-			if m.awaits(g) {
-				waiting = append(waiting, g)
-			}
-		}
-		if len(waiting) == 0 {
-			break
-		}
-		m.pause(lastPause)
-		for _, g := range waiting {
-			m.askOne(g, roots)
-		}
-	}
+	all := slices.Collect(maps.Values(m.divider.gpus))
+	nemb.AskLast(nemb.Clock{Now: m.now, Pause: m.pause}, all, m.awaits, func(g *gpu) { m.askOne(g, roots) })
 	for _, g := range m.divider.gpus {
 		m.divider.occupy(g, g.stream.Settle(true), m.began)
 	}

@@ -97,7 +97,7 @@ func TestRanksShareAGPU(t *testing.T) {
 					t.Errorf("rank %d: %d uJ, %d less to %d more", i, r.ShareUj[1], r.LessUj[1], r.MoreUj[1])
 				}
 			}
-			if most := int(6 * time.Second / askEvery * 12); driver.asked < 16 || driver.asked > most {
+			if most := int(6 * time.Second / nemb.AskEvery * 12); driver.asked < 16 || driver.asked > most {
 				t.Errorf("the driver was asked %d times", driver.asked)
 			}
 		})
