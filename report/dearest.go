@@ -115,14 +115,18 @@ func (r *Run) weight() (weight func(f *Function) float64, all float64) {
 	return weight, all
 }
 
+// littleMore is a processor time in seconds that is too short to tell what places cost.
+const littleMore = 0.1
+
 // Affordable are those of some functions of r whose places may be told so that a run takes at most that many times the
 // processor time of r. r was made with -g fine, tried with the places of all these functions; times is what that took
 // of r's. What it took more is divided by events: arrivals at places, and begins and ends of calls, which are all timed
 // with places and not all without. Left out first is what has most arrivals for its processor time. ok is false where
-// the calls alone cost too much.
+// the calls alone cost too much. Where tried took less than littleMore more, all are affordable: two runs of a program
+// differ by that.
 func (r *Run) Affordable(of []*Function, tried *Run, most float64) (some []*Function, times float64, ok bool) {
 	took := func(r *Run) float64 { return r.Process.UserS + r.Process.SystemS }
-	if took(r) <= 0 || took(tried) <= most*took(r) {
+	if took(r) <= 0 || took(tried) <= most*took(r) || took(tried)-took(r) < littleMore {
 		return of, took(tried) / max(took(r), 1e-9), true
 	}
 	type place struct{ file, name string }

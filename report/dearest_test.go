@@ -48,7 +48,7 @@ func TestDearest(t *testing.T) {
 func TestAffordable(t *testing.T) {
 	const most = 2
 	of := func(cpu float64, functions ...Function) *Run {
-		return &Run{Process: Process{UserS: cpu - 0.25, SystemS: 0.25}, Functions: functions}
+		return &Run{Process: Process{UserS: cpu * 0.75, SystemS: cpu * 0.25}, Functions: functions}
 	}
 	f := func(name string, cpu float64, calls, arrivals uint64) Function {
 		return Function{Name: name, File: "/a", CPUTimeS: cpu, Calls: calls,
@@ -72,6 +72,7 @@ func TestAffordable(t *testing.T) {
 		// The one that arrives most seldom for its time comes first, though it arrives more often in all.
 		{"by time", of(2, f("long", 1.9, 0, 0), f("brief", 0.1, 0, 0)),
 			of(6, f("long", 1.9, 0, 20), f("brief", 0.1, 0, 20)), "long", 3, true},
+		{"so short that it is noise", of(0.02, f("brief", 0.01, 1, 0)), of(0.11, f("brief", 0.1, 1, 900)), "brief", 5.5, true},
 		{"no time is known", &Run{Functions: []Function{f("a", 0, 1, 0)}}, of(3, f("a", 0, 1, 9)), "a", 3e9, true},
 	} {
 		var all []*Function
