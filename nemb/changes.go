@@ -57,4 +57,4 @@ func (c *Changes) Until(at float64) (square float64) {
 }
 
 // Forget tells that the counter was reset.
-func (c *Changes) Forget() { c.last = nil }
+func (c *Changes) Forget() { c.last, c.told = nil, nil }

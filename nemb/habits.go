@@ -53,11 +53,12 @@ func (h Habits) Settled() time.Duration { return h.Window + h.Delay + h.Period }
 // Lag is by how much an energy between two moments may be off since the counter is late: what it still lacks at the end
 // was drawn before, and what it lacked at the begin was drawn before that, too. Where the power is the same at both
 // ends, that is the same energy. A window that is longer than the period makes the counter later by half of what it is
-// longer, and hides when in it the power changed.
+// longer, and hides when in it the power changed. What a span that is not much longer than the window used is told for
+// the most part after it, where no end shows it: see alone.
 func (h Habits) Lag(k []Knot, from, to float64) float64 {
 	longer := float64(max(0, h.Window-h.Period))
 	late := float64(h.Delay) + longer/2
-	if late <= 0 || to <= from || len(k) < 2 {
+	if late <= 0 || h.Period <= 0 || to <= from || len(k) < 2 {
 		return 0
 	}
 	lacks := func(t float64) float64 { return joulesAt(k, t+late) - joulesAt(k, t) }
@@ -70,7 +71,25 @@ func (h Habits) Lag(k []Knot, from, to float64) float64 {
 		before := joulesAt(k, middle) - joulesAt(k, middle-longer)
 		return math.Hypot((after-before)/4, h.wavers(k, middle))
 	}
-	return math.Abs(lacks(to)-lacks(from)) + math.Hypot(hides(from), hides(to))
+	off := math.Abs(lacks(to)-lacks(from)) + math.Hypot(hides(from), hides(to))
+	if longer > 0 && to-from < 2*float64(h.Window) {
+		off = max(off, h.alone(k, from, to))
+	}
+	return off
+}
+
+// alone is by how much an energy may be off where the power was another one between two moments than around them: until
+// all of it is told, around them at least the lowest power is drawn that is told from then to there, and at most the
+// highest.
+func (h Habits) alone(k []Knot, from, to float64) float64 {
+	period, settled := float64(h.Period), float64(h.Settled())
+	told, all := joulesAt(k, to)-joulesAt(k, from), joulesAt(k, to+settled)-joulesAt(k, from)
+	least, most := math.Inf(1), 0.0 // in J a period
+	for t := from; t < to+settled; t += period {
+		joules := joulesAt(k, t+period) - joulesAt(k, t)
+		least, most = min(least, joules), max(most, joules)
+	}
+	return max(all-least*settled/period-told, told-all+most*settled/period)
 }
 
 // wavers is by how much a counter of means may be off at a moment since the power changes faster than they show (95 %).

@@ -108,6 +108,40 @@ func lateRun(random *rand.Rand, mean, length float64, h Habits) (k []Knot, from,
 	return k, 3e9, (3 + length) * 1e9, at(3+length) - at(3)
 }
 
+// TestLagOfBursts: a power that is another one just for the span, as of a kernel, which a counter of means tells for the
+// most part after it.
+func TestLagOfBursts(t *testing.T) {
+	const ms = float64(time.Millisecond)
+	for _, h := range []Habits{
+		{Period: 100 * time.Millisecond, Window: time.Second},
+		{Period: 50 * time.Millisecond, Window: 400 * time.Millisecond, Delay: 30 * time.Millisecond},
+	} {
+		for _, watts := range [][2]float64{{100, 400}, {400, 100}, {0, 300}} {
+			around, within := watts[0], watts[1]
+			for _, part := range []float64{0.05, 0.1, 0.3, 0.5, 1, 1.5, 1.9, 2, 3} {
+				from := 3000*ms + 17*ms
+				to := from + part*float64(h.Window)
+				drawn := func(t float64) float64 { // in joules, up to t
+					return (around*t + (within-around)*(min(max(t, from), to)-from)) * 1e-9
+				}
+				k, told := []Knot{}, 0.0
+				for at := 0.0; at < to+5000*ms; at += float64(h.Period) {
+					k = append(k, Knot{At: at, Joules: told})
+					end := at + float64(h.Period) - float64(h.Delay)
+					mean := (drawn(end) - drawn(end-float64(h.Window))) / float64(h.Window)
+					told += mean * float64(h.Period)
+				}
+				figure, truth, off := joulesAt(k, to)-joulesAt(k, from), drawn(to)-drawn(from), h.Off(k, from, to)
+				// A span begins within a period: what that has is divided evenly.
+				if math.Abs(figure-truth) > off+math.Abs(within-around)*float64(h.Period)*1e-9/10 {
+					t.Errorf("%v of %v: %v W for %v windows beside %v W: %.1f J are told of %.1f, +-%.1f", h.Window,
+						h.Period, within, part, around, figure, truth, off)
+				}
+			}
+		}
+	}
+}
+
 // Where the counter is late, or tells the mean of a longer time, 95 of 100 runs have the truth within what that may
 // hide. It is a part of what is drawn at the ends, so its share shrinks with the span.
 func TestLag(t *testing.T) {

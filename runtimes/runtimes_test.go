@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"cg/long"
 )
 
@@ -142,18 +144,25 @@ func TestAlone(t *testing.T) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	c.alone(over)()
+	folder, err := os.Open(c.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
+	try := func() error { return unix.Flock(int(folder.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
+	if err := try(); err != unix.EWOULDBLOCK {
+		t.Errorf("two have the cache at once: %v", err)
+	}
 	waits := make(chan bool)
 	go func() {
 		defer close(waits)
 		c.alone(context.Background())()
 	}()
-	select {
-	case <-waits:
-		t.Error("two have the cache at once")
-	default:
-	}
 	release()
 	<-waits
+	if err := try(); err != nil {
+		t.Errorf("nobody has the cache, and it is locked: %v", err)
+	}
 	Cache{}.alone(context.Background())()
 }
 

@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -136,11 +137,20 @@ func (s *slowSensor) age(t checkpoint.Instant) (age time.Duration, ok bool) {
 		p := s.points[s.newest(t)]
 		return time.Duration(max(0, t-p.at)), !p.failed
 	}
-	var times []checkpoint.Instant
-	for _, p := range s.points {
-		if !p.failed {
-			times = append(times, p.at)
+	best := checkpoint.Instant(-1)
+	after, _ := slices.BinarySearchFunc(s.points, t, func(p energyPoint, t checkpoint.Instant) int {
+		return cmp.Compare(p.at, t)
+	})
+	for _, way := range []struct{ i, by int }{{after - 1, -1}, {after, 1}} {
+		i := way.i
+		for i >= 0 && i < len(s.points) && s.points[i].failed {
+			i += way.by
+		}
+		if i >= 0 && i < len(s.points) {
+			if off := max(t-s.points[i].at, s.points[i].at-t); best < 0 || off < best {
+				best = off
+			}
 		}
 	}
-	return nearest(times, t), len(times) > 0
+	return time.Duration(max(0, best)), best >= 0
 }

@@ -136,7 +136,7 @@ func aboutRing(domains []nemb.Domain, division *Division, uses *aboutUses) ([]by
 		}
 		of := aboutDomain{ID: d.ID, Kind: d.Kind, Parent: d.Parent, InTotal: d.InTotal, Method: d.Method,
 			Source: d.Source, PeriodNs: int64(d.Period), StepUj: d.Step, Lo: lo, Hi: hi}
-		if h := d.Habits; h.Origin != nemb.HabitsUnknown && (h.Delay > 0 || h.Window > h.Period) {
+		if h := d.Habits; h.Origin != nemb.HabitsUnknown && h.Period > 0 && (h.Delay > 0 || h.Window > h.Period) {
 			of.Habits = &aboutHabits{int64(h.Period), int64(h.Window), int64(h.Delay)}
 		}
 		if division != nil {

@@ -101,6 +101,7 @@ func (s *Stream) Lost(at checkpoint.Instant) []Piece {
 	s.knots = []nemb.Knot{{At: float64(at), Joules: s.knots[len(s.knots)-1].Joules}}
 	s.done, s.spans = at, nil
 	s.changes.Forget()
+	s.changes.Add(s.knots[0])
 	return pieces
 }
 

@@ -21,7 +21,7 @@ func (h habits) reach() int64 { return 2 * (h.PeriodNs + h.WindowNs + h.DelayNs)
 func (h habits) lag(k []knot, from, to float64) float64 {
 	longer := float64(max(0, h.WindowNs-h.PeriodNs))
 	late := float64(h.DelayNs) + longer/2
-	if late <= 0 || to <= from || len(k) < 2 {
+	if late <= 0 || h.PeriodNs <= 0 || to <= from || len(k) < 2 {
 		return 0
 	}
 	lacks := func(t float64) float64 { return joulesAt(k, t+late) - joulesAt(k, t) }
@@ -34,7 +34,25 @@ func (h habits) lag(k []knot, from, to float64) float64 {
 		before := joulesAt(k, middle) - joulesAt(k, middle-longer)
 		return math.Hypot((after-before)/4, h.wavers(k, middle))
 	}
-	return math.Abs(lacks(to)-lacks(from)) + math.Hypot(hides(from), hides(to))
+	off := math.Abs(lacks(to)-lacks(from)) + math.Hypot(hides(from), hides(to))
+	if longer > 0 && to-from < 2*float64(h.WindowNs) {
+		off = max(off, h.alone(k, from, to))
+	}
+	return off
+}
+
+// alone is by how much an energy may be off where the power was another one between two moments than around them: until
+// all of it is told, around them at least the lowest power is drawn that is told from then to there, and at most the
+// highest.
+func (h habits) alone(k []knot, from, to float64) float64 {
+	period, settled := float64(h.PeriodNs), float64(h.WindowNs+h.DelayNs+h.PeriodNs)
+	told, all := joulesAt(k, to)-joulesAt(k, from), joulesAt(k, to+settled)-joulesAt(k, from)
+	least, most := math.Inf(1), 0.0 // in J a period
+	for t := from; t < to+settled; t += period {
+		joules := joulesAt(k, t+period) - joulesAt(k, t)
+		least, most = min(least, joules), max(most, joules)
+	}
+	return max(all-least*settled/period-told, told-all+most*settled/period)
 }
 
 // lag is by how much the energy of domain d from start to end may be off since its counter is late, in J.

@@ -24,7 +24,7 @@ class Habits:
         Habits.Lag (nemb/habits.go). at and joules are the counter's updates."""
         longer = max(0.0, self.window - self.period)
         late = self.delay + longer / 2
-        if late <= 0 or end <= start or len(at) < 2:
+        if late <= 0 or self.period <= 0 or end <= start or len(at) < 2:
             return 0.0
 
         def told(t):
@@ -40,7 +40,22 @@ class Habits:
             after, before = told(middle + longer) - told(middle), told(middle) - told(middle - longer)
             return hypot((after - before) / 4, self._wavers(told, middle))
 
-        return abs(lacks(end) - lacks(start)) + hypot(hides(start), hides(end))
+        off = abs(lacks(end) - lacks(start)) + hypot(hides(start), hides(end))
+        if longer and end - start < 2 * self.window:
+            off = max(off, self._alone(told, start, end))
+        return off
+
+    def _alone(self, told, start, end):
+        """By how much an energy may be off where the power was another one between two moments than around them: until
+        all of it is told, around them at least the lowest power is drawn that is told from then to there, and at most
+        the highest."""
+        settled = self.window + self.delay + self.period
+        own, total = told(end) - told(start), told(end + settled) - told(start)
+        least, most, t = float("inf"), 0.0, start  # in J a period
+        while t < end + settled:
+            joules = told(t + self.period) - told(t)
+            least, most, t = min(least, joules), max(most, joules), t + self.period
+        return max(total - least * settled / self.period - own, own - total + most * settled / self.period)
 
     def _wavers(self, told, middle):
         """By how much a counter of means may be off at a moment since power changes faster than they show (95 %)."""

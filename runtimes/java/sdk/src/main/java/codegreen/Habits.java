@@ -65,7 +65,7 @@ record Habits(long period, long window, long delay) {
      */
     double lag(Updates k, double start, double end) {
         double longer = Math.max(0, window - period), late = delay + longer / 2;
-        if (late <= 0 || end <= start || k.size < 2) return 0;
+        if (late <= 0 || period <= 0 || end <= start || k.size < 2) return 0;
         DoubleUnaryOperator lacks = t -> k.told(t + late) - k.told(t);
         DoubleUnaryOperator hides = t -> {
             if (longer == 0) return 0;
@@ -74,8 +74,26 @@ record Habits(long period, long window, long delay) {
             double before = k.told(middle) - k.told(middle - longer);
             return Math.hypot((after - before) / 4, wavers(k, middle));
         };
-        return Math.abs(lacks.applyAsDouble(end) - lacks.applyAsDouble(start))
+        double off = Math.abs(lacks.applyAsDouble(end) - lacks.applyAsDouble(start))
             + Math.hypot(hides.applyAsDouble(start), hides.applyAsDouble(end));
+        return longer > 0 && end - start < 2.0 * window ? Math.max(off, alone(k, start, end)) : off;
+    }
+
+    /**
+     * By how much an energy may be off where the power was another one between two moments than around them: until all
+     * of it is told, around them at least the lowest power is drawn that is told from then to there, and at most the
+     * highest.
+     */
+    private double alone(Updates k, double start, double end) {
+        double settled = (double) window + delay + period;
+        double own = k.told(end) - k.told(start), all = k.told(end + settled) - k.told(start);
+        double least = Double.POSITIVE_INFINITY, most = 0; // in J a period
+        for (double t = start; t < end + settled; t += period) {
+            double joules = k.told(t + period) - k.told(t);
+            least = Math.min(least, joules);
+            most = Math.max(most, joules);
+        }
+        return Math.max(all - least * settled / period - own, own - all + most * settled / period);
     }
 
     /** By how much a counter of means may be off at a moment since power changes faster than they show (95 %). */
