@@ -22,7 +22,8 @@ const besideBlock = 2
 // than the time near the block, there is only one.
 func (r *regression) waited() (variance []float64) {
 	n := r.width()
-	var here, near, x []float64
+	var here []float64
+	var near window
 	usual := r.usuallyQueued()
 	for i := range r.c.blocks {
 		b := &r.c.blocks[i]
@@ -30,32 +31,55 @@ func (r *regression) waited() (variance []float64) {
 			continue
 		}
 		if variance == nil {
-			variance, x = make([]float64, n), make([]float64, n)
-			here, near = make([]float64, n), make([]float64, n)
+			variance, here = make([]float64, n), make([]float64, n)
+			near = window{last: -1, sum: make([]float64, n), one: make([]float64, n)}
 		}
 		used := r.own(i, here)
 		if used <= 0 {
 			continue
 		}
-		clear(near)
-		all, goes := 0.0, 0.0
 		beside := besideBlock * max(1, int(math.Ceil(b.between/max(1, b.span))))
-		for j := max(0, i-beside); j <= min(len(r.c.blocks)-1, i+beside); j++ {
-			all += r.own(j, x)
-			for k, t := range x {
-				near[k] += t
-			}
-		}
-		for k, t := range near {
+		near.move(r, max(0, i-beside), min(len(r.c.blocks)-1, i+beside))
+		all, goes := 0.0, 0.0
+		for k, t := range near.sum {
+			all += t
 			goes += t / r.stretch[k]
 		}
 		part := used / (used + b.queued*1e-6)
 		part *= part * squares(b, usual) * goes / (1 + goes)
-		for k, t := range near {
+		for k, t := range near.sum {
 			variance[k] += part * t / all * (1 - t/all)
 		}
 	}
 	return variance
+}
+
+// window is the time of each column in the blocks from first to last: the next block's differs by a few of them.
+type window struct {
+	first, last int
+	sum, one    []float64
+}
+
+// move makes it the blocks from first to last.
+func (w *window) move(r *regression, first, last int) {
+	add := func(i int, sign float64) {
+		r.own(i, w.one)
+		for k, t := range w.one {
+			w.sum[k] = max(0, w.sum[k]+sign*t)
+		}
+	}
+	for ; w.last < last; w.last++ {
+		add(w.last+1, 1)
+	}
+	for ; w.first > first; w.first-- {
+		add(w.first-1, 1)
+	}
+	for ; w.last > last; w.last-- {
+		add(w.last, -1)
+	}
+	for ; w.first < first; w.first++ {
+		add(w.first, -1)
+	}
 }
 
 // usuallyQueued is the part of the time of all blocks for which threads waited.
