@@ -35,10 +35,10 @@ type linesWish struct {
 func linesFlag() cli.Flag {
 	return &cli.StringSliceFlag{Name: "lines",
 		Usage: "with -g line or block, tell lines or blocks of these functions (`WHICH`): all (the default); auto, " +
-			"which runs the program three times, first with -g fine and then with lines, its output thrown away and " +
-			"standard input empty in all (--stdin FILE), for those that use 90 % of " +
-			"the energy, but for those whose lines would cost too much; FILE.json, an earlier report, for the same " +
-			"there; or NAME,NAME, qualified names with * and ?"}
+			"which runs the program three times: with -g fine, with lines to see what they cost (the output of " +
+			"both is thrown away), and for the report; standard input is empty in all (--stdin FILE). It takes " +
+			"those that use 90 % of the energy, but for those whose lines would cost too much; FILE.json, an " +
+			"earlier report, for the same there; or NAME,NAME, qualified names with * and ?"}
 }
 
 // linesOf reads --lines. A file is one that ends in .json.
@@ -171,9 +171,10 @@ func (p *program) findLines(s stage, stdin string) error {
 		p.instrument.PlacesOf = p.lines.of
 	}
 	if !ok { // no function can have lines: it is a run with -g fine
+		asked := string(p.granularity)
 		p.granularity, p.instrument.Granularity = instrument.Fine, instrument.Fine
 		p.instrument.PlacesOf, p.overhead = nil, before.overhead
-		note("--lines auto: lines of the functions that use most cost too much (" +
+		note("--lines auto: " + asked + "s of the functions that use most cost too much (" +
 			fmt.Sprintf("%.1f", times) + " times -g fine): now the run that is measured, with -g fine")
 		return nil
 	}

@@ -61,6 +61,7 @@ type body struct {
 	runs                       []bound // in each run of the side
 	times                      []*report.CallsTime
 	places                     []*part
+	rel                        string // the file, as the program's folder sees it
 	placeAt                    map[partKey]*part
 }
 
@@ -96,30 +97,29 @@ func bodies(runs []comparedRun, take func(string) bool) []*body {
 			if take != nil && !take(f.Name) {
 				continue
 			}
-			key := f.Language + "\x00" + f.Name
+			rel, key := within(r.run.Meta.Cwd, f.File), f.Language+"\x00"+f.Name
 			b, self := found[key], bounded(f.SelfEnergyJ, f.SelfEnergyLoJ, f.SelfEnergyHiJ)
 			if r.program.value == nil { // of these functions only what they used at least is known
 				self = bound{}
 			}
 			if b == nil {
 				b = &body{language: f.Language, name: f.Name, kind: f.Kind, file: f.File, line: f.Line,
-					runs: make([]bound, len(runs)), times: make([]*report.CallsTime, len(runs)),
+					rel: rel, runs: make([]bound, len(runs)), times: make([]*report.CallsTime, len(runs)),
 					placeAt: map[partKey]*part{}}
 				for k := range b.runs {
 					b.runs[k] = zeroIf(runs[k].program.value != nil)
 				}
 				b.text = sites[spot{f.Name, f.File, f.Line}].TextID
-				b.place = f.Language + "\x00" + f.Kind + "\x00" + within(r.run.Meta.Cwd, f.File) + "\x00" +
-					strconv.Itoa(f.Line)
+				b.place = f.Language + "\x00" + f.Kind + "\x00" + rel + "\x00" + strconv.Itoa(f.Line)
 				found[key] = b
 				all = append(all, b)
-			} else if b.file != f.File || b.line != f.Line { // several of a name have no text and place
+			} else if b.rel != rel || b.line != f.Line { // several of a name have no text and place
 				b.text, b.place = "", ""
 			}
 			b.calls += float64(f.Calls) / float64(len(runs))
 			b.runs[i] = plus(b.runs[i], self)
 			b.times[i] = b.times[i].Plus(f.CallsTime)
-			b.parts(&f, i, runs)
+			b.parts(&f, rel, i, runs)
 		}
 	}
 	return all

@@ -66,6 +66,7 @@ type part struct {
 	text  string
 	count float64
 	own   int     // runs in which the data show its power
+	ownIn int     // the last of them
 	runs  []bound // in each run of the side
 }
 
@@ -79,16 +80,16 @@ type partKey struct {
 
 func (p *part) isRest() bool { return p.at.kind == string(checkpoint.RestPlace) }
 
-// parts adds the places of a function in run number i of a side.
-func (b *body) parts(f *report.Function, i int, runs []comparedRun) {
+// parts adds the places of a function of a file, as the program's folder sees it, in run number i of a side.
+func (b *body) parts(f *report.Function, file string, i int, runs []comparedRun) {
 	for _, p := range f.Places {
-		key := partKey{f.File, f.Line, p.Line, p.EndLine, p.Kind, p.Ordinal}
+		key := partKey{file, f.Line, p.Line, p.EndLine, p.Kind, p.Ordinal}
 		if key.kind == string(checkpoint.RestPlace) { // a function has one, wherever it stands
 			key = partKey{kind: key.kind, line: b.line}
 		}
 		q := b.placeAt[key]
 		if q == nil {
-			q = &part{at: key, runs: make([]bound, len(runs))}
+			q = &part{at: key, runs: make([]bound, len(runs)), ownIn: -1}
 			for n := range runs {
 				q.runs[n] = zeroIf(runs[n].program.value != nil)
 			}
@@ -101,8 +102,8 @@ func (b *body) parts(f *report.Function, i int, runs []comparedRun) {
 		q.text = cmp.Or(p.Text, q.text)
 		q.count += float64(p.Count) / float64(len(runs))
 		q.runs[i] = plus(q.runs[i], self)
-		if p.EnergyMethod == attribute.Regression {
-			q.own++
+		if p.EnergyMethod == attribute.Regression && q.ownIn != i { // several functions of a name have one rest
+			q.own, q.ownIn = q.own+1, i
 		}
 	}
 }
@@ -168,8 +169,8 @@ func (f *FunctionChange) comparePlaces(b, h *body) {
 }
 
 // pairPlaces finds the places of BASE in HEAD, but for the rest, in the order of HEAD. In a function whose whole text
-// is the same they stand where they stood. Else they are found by their texts, in their order (a difference of the two
-// sources). Where texts are not known their distance from the function's first line counts.
+// is the same they stand where they stood. Else they are found by their texts, in their order (a difference of the
+// lines that the runs came to). Where texts are not known their distance from the function's first line counts.
 func pairPlaces(b, h *body) (pairs []pairOf) {
 	base, head := b.ordered(), h.ordered()
 	unknown := func(p *part) bool { return p.text == "" }
@@ -214,11 +215,23 @@ func byDifference(base, head []*part) (pairs []pairOf) {
 			for k := range op.I2 - op.I1 {
 				pairs = append(pairs, pairOf{base[op.I1+k], head[op.J1+k], byText})
 			}
-		case op.Tag == 'r' && op.I2-op.I1 == 1 && op.J2-op.J1 == 1 && base[op.I1].at.kind == head[op.J1].at.kind:
+		case op.Tag == 'r' && op.I2-op.I1 == 1 && op.J2-op.J1 == 1 && hasChanged(base, head, op.I1, op.J1):
 			pairs = append(pairs, pairOf{base[op.I1], head[op.J1], byNeighbours})
 		}
 	}
 	return pairs
+}
+
+// hasChanged reports whether place j of HEAD is place i of BASE with another text: the places around them are the same,
+// and as many lines away. Others stand elsewhere, and one side did not come to each of them.
+func hasChanged(base, head []*part, i, j int) bool {
+	away := func(all []*part, from, to int) partKey {
+		x, y := all[from].at, all[to].at
+		return partKey{kind: x.kind, line: y.line - x.line, first: y.first - x.first}
+	}
+	before, after := i > 0 && j > 0, i+1 < len(base) && j+1 < len(head)
+	return base[i].at.kind == head[j].at.kind && (before || after) &&
+		(!before || away(base, i, i-1) == away(head, j, j-1)) && (!after || away(base, i, i+1) == away(head, j, j+1))
 }
 
 // judgePlaces says what the changes of places come to, of all functions together (Holm).

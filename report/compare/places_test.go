@@ -82,6 +82,9 @@ func TestLinesAreFound(t *testing.T) {
 			"11:11 text, 13:12 text, 12 gone"},
 		{"a line has changed", "1", "2", []string{"a=1", "b=2", "c=3"}, []string{"a=1", "B=1", "c=3"},
 			"11:11 text, 12:12 neighbours, 13:13 text"},
+		{"the runs came to other lines", "1", "2", []string{"set(1)=1", "if m:=1", "a()=2"},
+			[]string{"set(2)=1", "if m:=1", "-", "-", "b()=3"}, "11:11 neighbours, 12:12 text, 13 gone, 15 new"},
+		{"nothing is the same", "1", "2", []string{"a=1"}, []string{"b=1"}, "11 gone, 11 new"},
 		{"two lines have changed", "1", "2", []string{"a=1", "b=2", "b2=2", "c=3"}, []string{"a=1", "B=1", "B2=1", "c=3"},
 			"11:11 text, 14:14 text, 12 gone, 13 gone, 12 new, 13 new"},
 		{"equal lines keep their order", "1", "2", []string{"i += 1=1", "f()=2", "i += 1=3"},
@@ -127,10 +130,10 @@ func TestLineVerdicts(t *testing.T) {
 		t.Errorf("%q", c.Worse)
 	}
 	for name, wants := range map[string][]string{
-		"text": {"self energy of line", "main.py:13 b (was line 12)", "higher?", "line only in HEAD", "main.py:12 n",
-			"line only in BASE", "main.py:13 c"},
-		"markdown": {"| self energy of line |", "line only in head", "main.py:12 n"},
-		"html":     {"Lines, energy of their own", "main.py:13 b (was line 12)", "Lines only in head"},
+		"text": {"self energy of line", "main.py:13 b (was line 12)", "higher?", "line that only HEAD came to", "main.py:12 n",
+			"line that only BASE came to", "main.py:13 c"},
+		"markdown": {"| self energy of line |", "line that only head came to", "main.py:12 n"},
+		"html":     {"Lines, energy of their own", "main.py:13 b (was line 12)", "Lines that only head came to"},
 		"json":     {`"base_line": 12`, `"places_only_in_head"`, `"matched_by": "text"`},
 	} {
 		b := reporttest.Write(t, name, c, format.Options{Terminal: format.Terminal{Width: 140}, Top: 0})
@@ -203,5 +206,26 @@ func TestLinesOfOneSide(t *testing.T) {
 	c = compared(t, runsSide("a", linedRun(t, "a", "1", "a=1")), runsSide("b", blocks), compare.Options{Allow: true})
 	if paired(c) != "" || !slices.Contains(c.Notes, "line and block tell different parts of functions: these are not compared") {
 		t.Errorf("%s %q", paired(c), c.Notes)
+	}
+}
+
+// TestLinesOfManyFolders: the runs of a side were made in folders of their own.
+func TestLinesOfManyFolders(t *testing.T) {
+	side := func(name, id string, more float64) compare.Side {
+		var runs []*report.Run
+		for k := range 4 {
+			r := linedRun(t, fmt.Sprintf("%s-%d", name, k), id, "a=1", fmt.Sprintf("b=%g", 2+more+float64(k)/1000))
+			folder := fmt.Sprintf("/ci/%s/%d", name, k)
+			r.Meta.Cwd, r.Functions[0].File, r.Sites[0].File = folder, folder+"/main.py", folder+"/main.py"
+			runs = append(runs, r)
+		}
+		return runsSide(name, runs...)
+	}
+	c := compared(t, side("a", "1", 0), side("b", "1", 1), compare.Options{Threshold: 0.05})
+	if p := paired(c); p != "11:11 text, 12:12 text" {
+		t.Fatal(p)
+	}
+	if a, b := c.Functions[0].Places[0], c.Functions[0].Places[1]; a.Verdict != compare.NoneShown || b.Verdict != compare.Higher {
+		t.Errorf("%+v\n%+v", a, b)
 	}
 }

@@ -425,7 +425,8 @@ type pagePlaceChanges struct {
 	More    int               `json:"more,omitempty"` // are left out
 }
 
-// pagePlaceChange is a line or block of a function. One that one side has is "new" or "gone".
+// pagePlaceChange is a line or block of a function. One that one side alone came to is "base only" or
+// "head only".
 type pagePlaceChange struct {
 	Where    string   `json:"where"`
 	Function string   `json:"function"`
@@ -455,9 +456,10 @@ func pagePlaceChangesOf(c *compare.Result) *pagePlaceChanges {
 		n := min(len(list), mostRows)
 		out.More += len(list) - n
 		for _, p := range list[:n] {
-			change := pagePlaceChange{Where: p.Where(), Function: p.Function.Name, Base: p.EnergyJ, Verdict: "gone"}
+			change := pagePlaceChange{Where: p.Where(), Function: p.Function.Name, Base: p.EnergyJ,
+				Verdict: "base only"}
 			if i == 1 {
-				change.Base, change.Head, change.Verdict = nil, p.EnergyJ, "new"
+				change.Base, change.Head, change.Verdict = nil, p.EnergyJ, "head only"
 			}
 			out.Changes = append(out.Changes, change)
 		}

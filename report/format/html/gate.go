@@ -133,7 +133,7 @@ func comparedPlaces(c *compare.Result, o format.Options) []table {
 	for _, only := range []struct {
 		title string
 		all   []compare.OneSidedIn
-	}{{what + " only in base", base}, {what + " only in head", head}} {
+	}{{what + " that only base came to", base}, {what + " that only head came to", head}} {
 		n := min(o.AtMost(len(only.all)), mostRows)
 		t := table{Title: only.title, Columns: []string{"", "self", "count"}, More: len(only.all) - n}
 		for _, l := range only.all[:n] {

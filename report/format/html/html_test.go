@@ -426,8 +426,8 @@ func TestPage(t *testing.T) {
 			of("after", map[int]string{51: "a = 1", 52: "x()", 53: "new()", 54: "<b>(a)"})},
 			format.Options{Names: []string{"before", "after"}}), 1400, 900)
 		p.is(`[...document.querySelectorAll('#place-changes-table tbody tr')].map((e) => e.querySelector('.name').textContent + ' ' + e.lastChild.textContent).sort().join()`,
-			"stock.py:51 a = 1 no change shown,stock.py:52 old() gone,stock.py:52 x() (was line 53) no change shown,"+
-				"stock.py:53 new() new,stock.py:54 <b>(a) no change shown")
+			"stock.py:51 a = 1 no change shown,stock.py:52 old() base only,stock.py:52 x() (was line 53) no change shown,"+
+				"stock.py:53 new() head only,stock.py:54 <b>(a) no change shown")
 		p.quiet()
 	})
 	t.Run("three", func(t *testing.T) {

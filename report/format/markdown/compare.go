@@ -89,7 +89,7 @@ func (m *page) comparedPlaces(c *compare.Result, o format.Options) {
 	for _, only := range []struct {
 		head string
 		all  []compare.OneSidedIn
-	}{{what + " only in base", base}, {what + " only in head", head}} {
+	}{{what + " that only base came to", base}, {what + " that only head came to", head}} {
 		n := o.AtMost(len(only.all))
 		if n == 0 {
 			continue

@@ -92,7 +92,7 @@ func (p *printer) comparedPlaces(c *compare.Result, o format.Options, mark strin
 	for _, only := range []struct {
 		head string
 		all  []compare.OneSidedIn
-	}{{what + " only in BASE", base}, {what + " only in HEAD", head}} {
+	}{{what + " that only BASE came to", base}, {what + " that only HEAD came to", head}} {
 		n := o.AtMost(len(only.all))
 		table(p, only.head, only.all[:n], compare.OneSidedIn.Where, []column[compare.OneSidedIn]{
 			{"self", 0, func(l compare.OneSidedIn) string { return figures.Value(l.EnergyJ, "J", mark) }},

@@ -155,12 +155,13 @@ function placeChanges(runs, names) {
   const last = runs.length - 1, c = cg.data.comparisons[last], of = c?.places;
   if (!of) return null;
   const known = (v) => v === null ? el('span', { class: 'n soft' }, '–', el('i', {})) : null;
-  const delta = (k) => (k.head || 0) - (k.base || 0), said = (k) => verdicts[k.verdict] ? verdict({ ...k, weak: c.weak }) : el('span', { class: 'soft' }, k.verdict);
+  // What is not known has no change; a side that did not come to a line used nothing there.
+  const delta = (k) => k.verdict === 'base only' ? -(k.base || 0) : k.verdict === 'head only' ? k.head || 0 : k.base === null || k.head === null ? null : k.head - k.base, said = (k) => verdicts[k.verdict] ? verdict({ ...k, weak: c.weak }) : el('span', { class: 'soft' }, k.verdict);
   const columns = [
     { key: 'where', head: of.word === 'block' ? 'Block' : 'Line', text: true, value: (k) => k.where, cell: (k) => el('div', { class: 'function' }, el('code', { class: 'name' }, k.where), el('small', { class: 'where' }, k.function)) },
     { key: 'base', head: names[0], value: (k) => k.base, cell: (k) => known(k.base) || number(figure.energy(k.base), mark(runs[0])) },
     { key: 'head', head: names[last], value: (k) => k.head, cell: (k) => known(k.head) || number(figure.energy(k.head), mark(runs[last])) },
-    { key: 'delta', head: 'Change', value: (k) => Math.abs(delta(k)), cell: (k) => el('span', { class: noChange(k.verdict) ? 'soft' : delta(k) > 0 ? 'bad' : delta(k) < 0 ? 'good' : '' }, number(signedFigure(figure.energy, delta(k)))) },
+    { key: 'delta', head: 'Change', value: (k) => delta(k) === null ? null : Math.abs(delta(k)), cell: (k) => delta(k) === null ? known(null) : el('span', { class: noChange(k.verdict) ? 'soft' : delta(k) > 0 ? 'bad' : delta(k) < 0 ? 'good' : '' }, number(signedFigure(figure.energy, delta(k)))) },
     { key: 'percent', head: '%', value: (k) => changed(k.base, k.head), cell: (k) => el('span', { class: 'n' + (noChange(k.verdict) ? ' soft' : '') }, signed(changed(k.base, k.head))) },
     { key: 'interval', class: 'extra', head: 'Interval', title: 'of the change; sorted by the lower end', value: (k) => k.lo, cell: (k) => el('small', {}, ratios(k)) },
     { key: 'verdict', head: 'Verdict', text: true, class: 'left', value: (k) => k.verdict, cell: said },
