@@ -7,7 +7,6 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
-	"cg/nemb/counter"
 )
 
 // Age is how old the readings are that samples show, over all samples of a run.
@@ -91,14 +90,18 @@ func (s *Sampler) Ages() (all []Age) {
 	return all
 }
 
-// noteAges takes the ages of what a sample shows.
-func (s *Sampler) noteAges(sample *nemb.Sample) {
+// noteAges takes the ages of what a sample shows. reads tells whether the thread has read a counter for it: a sensor
+// that the thread leaves to itself is read by the thread up to some sample, and by itself from then on.
+func (s *Sampler) noteAges(sample *nemb.Sample, reads func(counter int) bool) {
 	for i, d := range s.fast {
-		if sample.Time > s.first.Time && s.counters[i].Form != counter.Elsewhere {
+		if reads(i) {
 			s.ages[d].add(time.Duration(sample.Time - s.shownAt[d]))
 		}
 	}
 	for _, slow := range s.slow {
+		if slow.word >= 0 && reads(slow.word) {
+			continue
+		}
 		if age, ok := slow.age(sample.Time); ok {
 			for i := range slow.domains {
 				s.ages[slow.at+i].add(age)

@@ -64,11 +64,12 @@ func TestAgesOfSamples(t *testing.T) {
 	for at := checkpoint.Instant(0); at <= 400*aMs; at += 50 * aMs {
 		slow.points = append(slow.points, energyPoint{at: at, failed: at == 200*aMs})
 	}
+	read, away := func(int) bool { return true }, func(int) bool { return false }
 	for i := checkpoint.Instant(1); i <= 36; i++ {
 		if !s.count(0, nemb.Energy(i/3*100), i*10*aMs) {
 			t.Fatal("the counter broke")
 		}
-		s.noteAges(&nemb.Sample{Time: i * 10 * aMs})
+		s.noteAges(&nemb.Sample{Time: i * 10 * aMs}, read)
 	}
 	all := s.Ages()
 	if len(all) != 3 || all[0].Of != "" || all[1].Of != "package-0" || all[2].Of != "wall" {
@@ -81,10 +82,16 @@ func TestAgesOfSamples(t *testing.T) {
 			t.Errorf("%+v, want %+v ms", got, want)
 		}
 	}
-	s.counters[0].Form = counter.Elsewhere // which the thread reads no longer
-	n := s.ages[0].n
-	if s.noteAges(&nemb.Sample{Time: 400 * aMs}); s.ages[0].n != n || s.ages[1].n != 37 {
-		t.Errorf("%d and %d ages", s.ages[0].n, s.ages[1].n)
+	// A sensor that the thread leaves to itself is read by the thread in samples before that, though these come later.
+	slow.word = 0
+	for _, c := range []struct {
+		reads       func(int) bool
+		thread, own uint64
+	}{{read, 37, 36}, {away, 37, 37}} {
+		s.counters[0].Form = counter.Elsewhere
+		if s.noteAges(&nemb.Sample{Time: 400 * aMs}, c.reads); s.ages[0].n != c.thread || s.ages[1].n != c.own {
+			t.Errorf("%d and %d ages, want %d and %d", s.ages[0].n, s.ages[1].n, c.thread, c.own)
+		}
 	}
 	// In steps a sample shows the last reading that had come back.
 	slow.steps = true
@@ -104,13 +111,13 @@ func TestAgesOfKernelTimes(t *testing.T) {
 	s.usage.times = []checkpoint.Instant{0, 10 * aMs}
 	sample := nemb.Sample{Time: 4 * aMs}
 	sample.Usage.Threads = append(sample.Usage.Threads, threadLate(4*time.Millisecond), threadLate(0))
-	s.noteAges(&sample)
+	s.noteAges(&sample, nil)
 	if all := s.Ages(); len(all) != 1 || all[0].Kernel != 4*time.Millisecond || all[0].Max != 4*time.Millisecond {
 		t.Errorf("%+v", all)
 	}
 	s.private = true // nobody asked for the times
 	n := s.usageAges.n
-	if s.noteAges(&sample); s.usageAges.n != n {
+	if s.noteAges(&sample, nil); s.usageAges.n != n {
 		t.Error("ages of times that samples do not have")
 	}
 }

@@ -512,7 +512,7 @@ func (s *Sampler) fill(sample *nemb.Sample, raw []C.uint64_t) {
 	if !s.private && s.account != nil {
 		sample.Usage = usage
 	}
-	s.noteAges(sample)
+	s.noteAges(sample, func(i int) bool { return i < len(raw) && raw[i] != C.CG_AWAY })
 	if bad {
 		sample.Failed, sample.Gap = true, true
 		s.failed++
