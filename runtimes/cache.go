@@ -87,22 +87,27 @@ func (c Cache) refuse(r *Refusal) error {
 }
 
 // alone waits until no other process makes something for the cache: ranks of a job begin together, and each would
-// compile the same library. Others may go on after release, or when this process ends. A folder that
-// cannot be locked (flock(2)) is not waited for, and no wait is longer than the context or than a compiler may take.
+// compile the same library. Others may go on after release, or when this process ends. A lock that cannot be had
+// (flock(2), which NFS grants on files that are open for writing alone) is not waited for, and no wait is longer than
+// the context or than a compiler may take.
 func (c Cache) alone(ctx context.Context) (release func()) {
-	folder, err := os.Open(c.Dir)
+	if c.Dir == "" {
+		return func() {}
+	}
+	const flags = os.O_RDWR | os.O_CREATE | unix.O_NOFOLLOW
+	lock, err := os.OpenFile(filepath.Join(c.Dir, "making.lock"), flags, 0o600)
 	if err != nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithTimeout(ctx, compilerLimit)
 	defer cancel()
-	for unix.Flock(int(folder.Fd()), unix.LOCK_EX|unix.LOCK_NB) == unix.EWOULDBLOCK && ctx.Err() == nil {
+	for unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == unix.EWOULDBLOCK && ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	return func() { folder.Close() }
+	return func() { lock.Close() }
 }
 
 const changed = "is not what cg has written: its content has another digest"

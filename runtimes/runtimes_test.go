@@ -144,12 +144,13 @@ func TestAlone(t *testing.T) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	c.alone(over)()
-	folder, err := os.Open(c.Dir)
+	// A file that is open for writing: NFS makes of flock(2) a lock of fcntl(2), which nothing else can have.
+	file, err := os.OpenFile(filepath.Join(c.Dir, "making.lock"), os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer folder.Close()
-	try := func() error { return unix.Flock(int(folder.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
+	defer file.Close()
+	try := func() error { return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
 	if err := try(); err != unix.EWOULDBLOCK {
 		t.Errorf("two have the cache at once: %v", err)
 	}
@@ -164,6 +165,9 @@ func TestAlone(t *testing.T) {
 		t.Errorf("nobody has the cache, and it is locked: %v", err)
 	}
 	Cache{}.alone(context.Background())()
+	if _, err := os.Lstat("making.lock"); err == nil {
+		t.Error("without a cache the lock is in the current folder")
+	}
 }
 
 func TestPrune(t *testing.T) {
