@@ -287,9 +287,10 @@ func (m *Member) releaseClaims() {
 }
 
 // Claim takes what one rank of the node can have at a time, such as a GPU's counters, until it is released, or the rank
-// leaves or ends. It says which rank has it: this one, or the one that was first.
+// leaves or ends. It says which rank has it: this one, or the one that was first. It is an error where another rank
+// does not get on with its own claim.
 func (m *Member) Claim(what string) (rank int, err error) {
-	door, err := enter(m.board.dir) // until whoever has it has written its number
+	door, err := enterSoon(m.board.dir, doorPatience) // until whoever has it has written its number
 	if err != nil {
 		return 0, err
 	}

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -85,15 +86,39 @@ func taken(err error) bool { return errors.Is(err, unix.EWOULDBLOCK) }
 // measurer or remove the folder. It is an error that is fs.ErrNotExist if the folder was
 // removed meanwhile.
 func enter(dir string) (*os.File, error) {
+	door, err := held(filepath.Join(dir, "door"), unix.LOCK_EX)
+	return entered(dir, door, err)
+}
+
+// doorPatience is for how long a rank waits for a door that it can go on without. Tests make it shorter.
+var doorPatience = 10 * time.Second
+
+// enterSoon is enter for who can do without. It waits for so long, not counting the time in which this process is
+// stopped itself.
+func enterSoon(dir string, patience time.Duration) (*os.File, error) {
+	const look = 10 * time.Millisecond
 	path := filepath.Join(dir, "door")
-	door, err := held(path, unix.LOCK_EX)
+	door, err := held(path, unix.LOCK_EX|unix.LOCK_NB)
+	for waited := time.Duration(0); taken(err) && waited < patience; waited += look {
+		time.Sleep(look)
+		door, err = held(path, unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if taken(err) {
+		return nil, fmt.Errorf("%s: another process of this run has held it for %v, so it is stopped or hangs: let it "+
+			"go on (kill -CONT), or end it", path, patience)
+	}
+	return entered(dir, door, err)
+}
+
+// entered checks that a door that was opened is still that of its folder.
+func entered(dir string, door *os.File, err error) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
 	mine, err := door.Stat()
 	if err == nil {
 		var there os.FileInfo
-		if there, err = os.Stat(path); err == nil && !os.SameFile(mine, there) {
+		if there, err = os.Stat(filepath.Join(dir, "door")); err == nil && !os.SameFile(mine, there) {
 			err = os.ErrNotExist
 		}
 	}

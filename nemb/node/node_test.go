@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -199,6 +200,22 @@ func TestClaim(t *testing.T) {
 	a.Release("gpu-9")
 	if got, err := b.Claim("gpu-3"); got != 4 || err != nil {
 		t.Errorf("after it was released: rank %d, %v", got, err)
+	}
+	b.releaseClaims()
+	// A rank that is stopped while it claims does not stop others.
+	door, err := enter(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	patience := doorPatience
+	defer func() { doorPatience = patience }()
+	doorPatience = 20 * time.Millisecond
+	if _, err := b.Claim("gpu-3"); err == nil || !strings.Contains(err.Error(), "kill -CONT") {
+		t.Errorf("while another has the door: %v", err)
+	}
+	door.Close()
+	if got, err := b.Claim("gpu-3"); got != 4 || err != nil {
+		t.Errorf("after the door was left: rank %d, %v", got, err)
 	}
 	b.releaseClaims()
 }
