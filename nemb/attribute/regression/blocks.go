@@ -223,6 +223,7 @@ func (c *collector) endBlock() {
 	slices.SortFunc(b.times, byColumn)
 	clear(c.sums)
 	b.lags = c.lags.end()
+	entries := b.entries()
 	fresh := block{energy: make([]float64, len(b.energy)), rest: make([]float64, len(b.energy))}
 	c.moved = 0
 	// Once blocks have been joined, those that follow are joined as they come,
@@ -235,9 +236,7 @@ func (c *collector) endBlock() {
 	}
 	c.entries += c.blocks[len(c.blocks)-1].entries()
 	c.open = fresh
-	if !c.lags.settled && (len(c.blocks) >= lagBlocks || c.entries > maxLagEntries) {
-		c.settleLags()
-	}
+	c.lookForLags(entries)
 	if len(c.contexts) > 2*maxContexts {
 		c.foldContexts()
 	}
@@ -328,6 +327,8 @@ func (c *collector) halve() {
 	clear(c.blocks[len(kept):])
 	c.blocks = kept
 	c.per *= 2
+	c.lags.look.first /= 2
+
 }
 
 // join is a block and the one that follows it as one.

@@ -121,6 +121,7 @@ func (d *Data) Fits(idle []float64, runs map[Column]Run) []*Fit {
 	fits := make([]*Fit, len(idle))
 	for _, c := range d.collectors {
 		c.endBlock()
+		c.endLook()
 		for i, domain := range c.domains {
 			for b := range c.blocks {
 				c.blocks[b].energy[i] -= idle[domain] * c.blocks[b].machine

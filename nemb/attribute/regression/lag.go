@@ -36,49 +36,8 @@ const (
 type lags struct {
 	hidden [len(lagPeriods)]map[Column]float64 // times scale
 	scale  [len(lagPeriods)]float64
-	// settled is set once the first blocks have shown whether there is a filter; then only those constants that it may
-	// have are followed.
-	settled bool
-	off     [len(lagPeriods)]bool
-}
-
-// The first lagBlocks blocks show whether the counter is filtered, or fewer if they have more entries than that.
-const (
-	lagBlocks     = 256
-	maxLagEntries = 1 << 16
-)
-
-// settleLags keeps of the time constants those near to what the blocks so far show, none where they show no filter.
-func (c *collector) settleLags() {
-	var keep [len(lagPeriods)]bool
-	for d := range c.domains {
-		r := c.begin(d, nil, false)
-		if r == nil {
-			continue
-		}
-		r.use(r.functions())
-		if _, ok := r.powers(); ok && r.lag.scale > 0 {
-			for j := max(0, r.lag.constant-1); j <= min(len(lagPeriods)-1, r.lag.constant+1); j++ {
-				keep[j] = true
-			}
-		}
-	}
-	c.lags.settled = true
-	c.entries = 0
-	for j, is := range keep {
-		c.lags.off[j] = !is
-		if !is {
-			c.lags.hidden[j] = nil
-		}
-	}
-	for i := range c.blocks {
-		for j, is := range keep {
-			if !is {
-				c.blocks[i].lags[j] = nil
-			}
-		}
-		c.entries += c.blocks[i].entries()
-	}
+	off    [len(lagPeriods)]bool // constants that are not followed
+	look   look
 }
 
 // add takes a window.
