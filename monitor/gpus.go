@@ -1,8 +1,6 @@
 package monitor
 
 import (
-	"math"
-
 	"cg/checkpoint"
 	"cg/nemb"
 	"cg/nemb/attribute/gpus"
@@ -13,21 +11,25 @@ import (
 type gpu struct {
 	stream                            gpus.Stream
 	total, idle, groups, unattributed nemb.Energy
-	lo, hi, squares                   float64 // bounds of groups, as those of gpuBounds
+	bounds                            gpuBounds // of groups
 	reason                            gpus.Reason
 }
 
-// gpuBounds are those of somebody's energy of a GPU, in microjoules: from lo to hi, and the root of squares to either
-// side.
-type gpuBounds struct{ lo, hi, squares float64 }
+// gpuBounds are those of somebody's energy of a GPU, in microjoules: from lo to hi, and to either side the root of
+// squares, with what the counter is late.
+type gpuBounds struct {
+	lo, hi, squares float64
+	lag             gpus.Lag
+}
 
 func (b *gpuBounds) add(u gpus.Used) {
 	b.lo, b.hi, b.squares = b.lo+u.Lo, b.hi+u.Hi, b.squares+u.Off*u.Off
+	b.lag.Add(u.Lag)
 }
 
 // of are the bounds of an energy in joules.
 func (b *gpuBounds) of(e nemb.Energy) (lo, hi float64) {
-	off := math.Sqrt(b.squares)
+	off := b.lag.With(b.squares)
 	lo = min(e.Joules(), max(0, b.lo-off)*1e-6)
 	return lo, max(e.Joules(), (b.hi+off)*1e-6)
 }
@@ -145,9 +147,7 @@ func (b *Book) use(g *gpu, d int, p *process, u gpus.Used) {
 		to = append(to, &t.tally)
 	}
 	g.groups += u.Energy
-	bounds := gpuBounds{g.lo, g.hi, g.squares}
-	bounds.add(u)
-	g.lo, g.hi, g.squares = bounds.lo, bounds.hi, bounds.squares
+	g.bounds.add(u)
 	for _, t := range to {
 		b.pay(t, d, u.Energy)
 		if t.gpus == nil {
@@ -178,7 +178,7 @@ func (g *gpu) domain(d *Domain) {
 		d.Reason = refused
 	}
 	if d.Lo, d.Hi = 1, 1; g.groups > 0 {
-		lo, hi := (&gpuBounds{g.lo, g.hi, g.squares}).of(g.groups)
+		lo, hi := g.bounds.of(g.groups)
 		d.Lo, d.Hi = lo/g.groups.Joules()*d.Domain.Lo, hi/g.groups.Joules()*d.Domain.Hi
 	}
 }

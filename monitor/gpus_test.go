@@ -24,8 +24,12 @@ type shelf struct {
 }
 
 func newShelf(t *testing.T, targets ...Target) *shelf {
+	return newShelfOf(t, nemb.Habits{}, targets...)
+}
+
+func newShelfOf(t *testing.T, habits nemb.Habits, targets ...Target) *shelf {
 	domains := []nemb.Domain{machine("package-0"), {ID: "gpu0", Kind: nemb.KindGPU, Source: "nvml", Method: nemb.Measured,
-		InTotal: true, Lo: 0.95, Hi: 1.05, Period: 20 * time.Millisecond}}
+		InTotal: true, Lo: 0.95, Hi: 1.05, Period: 20 * time.Millisecond, Habits: habits}}
 	s := &shelf{t: t, book: New(domains, 4, own)}
 	for _, target := range targets {
 		s.book.Watch(target)
@@ -158,5 +162,33 @@ func TestGPUsWithoutDriver(t *testing.T) {
 	near(t, "unattributed", s.Domains[0].Unattributed.Joules(), 200)
 	if s.DividesGPUs() {
 		t.Error("it is said to be divided")
+	}
+}
+
+// What the counter of a GPU tells late is in the bounds of processes, of their groups and targets, and of all.
+func TestGPUsOfLateCounters(t *testing.T) {
+	width := func(h nemb.Habits) (all []float64) {
+		s := newShelfOf(t, h, Target{Kind: PID, Name: "10", ID: population.ID{PID: 10, Start: 3}})
+		for range 3 {
+			s.second(50)
+		}
+		for range 4 {
+			s.second(250, using(10, 1))
+		}
+		for range 3 {
+			s.second(50)
+		}
+		last := s.end()
+		for _, of := range []Part{last.Processes[0].GPU, last.Targets[0].GPU} {
+			all = append(all, of.Hi)
+		}
+		return append(all, last.Domains[1].Hi*last.Domains[1].Groups.Joules())
+	}
+	exact := width(nemb.Habits{})
+	for i, hi := range width(nemb.Habits{Period: 20 * time.Millisecond, Window: 20 * time.Millisecond, Delay: 500 * time.Millisecond}) {
+		// Of 200 W that began and ended the counter lacks half a second at the end.
+		if more := hi - exact[i]; more < 90 || more > 120 {
+			t.Errorf("%d: up to %v J, and up to %v J where the counter is late", i, exact[i], hi)
+		}
 	}
 }

@@ -56,26 +56,43 @@ func (h Habits) Settled() time.Duration { return h.Window + h.Delay + h.Period }
 // longer, and hides when in it the power changed. What a span that is not much longer than the window used is told for
 // the most part after it, where no end shows it: see alone.
 func (h Habits) Lag(k []Knot, from, to float64) float64 {
-	longer := float64(max(0, h.Window-h.Period))
-	late := float64(h.Delay) + longer/2
-	if late <= 0 || h.Period <= 0 || to <= from || len(k) < 2 {
+	if !h.IsLate() || to <= from || len(k) < 2 {
 		return 0
 	}
-	lacks := func(t float64) float64 { return joulesAt(k, t+late) - joulesAt(k, t) }
-	hides := func(t float64) float64 {
-		if longer == 0 {
-			return 0
-		}
-		middle := t + late
+	first, firstOff := h.Lacks(k, from)
+	last, lastOff := h.Lacks(k, to)
+	return math.Abs(last-first) + max(math.Hypot(firstOff, lastOff), h.Burst(k, from, to))
+}
+
+// IsLate tells whether what a counter lacks at a moment is told later.
+func (h Habits) IsLate() bool { return h.Period > 0 && (h.Delay > 0 || h.Window > h.Period) }
+
+// Lacks is what the counter has not told at a moment of what was drawn before, in joules, and by how much that may be
+// off since its means hide when in them the power changed (95 %).
+func (h Habits) Lacks(k []Knot, at float64) (joules, off float64) {
+	if !h.IsLate() || len(k) < 2 {
+		return 0, 0
+	}
+	longer := float64(max(0, h.Window-h.Period))
+	middle := at + float64(h.Delay) + longer/2
+	joules = joulesAt(k, middle) - joulesAt(k, at)
+	if longer > 0 {
 		after := joulesAt(k, middle+longer) - joulesAt(k, middle)
 		before := joulesAt(k, middle) - joulesAt(k, middle-longer)
-		return math.Hypot((after-before)/4, h.wavers(k, middle))
+		off = math.Hypot((after-before)/4, h.wavers(k, middle))
 	}
-	off := math.Abs(lacks(to)-lacks(from)) + math.Hypot(hides(from), hides(to))
-	if longer > 0 && to-from < 2*float64(h.Window) {
-		off = max(off, h.alone(k, from, to))
+	return joules, off
+}
+
+// Burst is by how much an energy between two moments may be off beyond what the counter lacks at each, in joules, where
+// it is told for the most part after them: 0 for a span of two windows or more.
+func (h Habits) Burst(k []Knot, from, to float64) float64 {
+	if h.Window <= h.Period || !h.IsLate() || to <= from || to-from >= 2*float64(h.Window) || len(k) < 2 {
+		return 0
 	}
-	return off
+	first, _ := h.Lacks(k, from)
+	last, _ := h.Lacks(k, to)
+	return max(0, h.alone(k, from, to)-math.Abs(last-first))
 }
 
 // alone is by how much an energy may be off where the power was another one between two moments than around them: until

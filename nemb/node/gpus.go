@@ -45,9 +45,11 @@ type owned struct {
 	since, lately checkpoint.Instant
 }
 
-// tenant bounds a rank's energy of a GPU, in microjoules: from lo to hi, and the root of squares to either side.
+// tenant bounds a rank's energy of a GPU, in microjoules: from lo to hi, and to either side the root of squares, with
+// what the counter is late.
 type tenant struct {
 	energy, lo, hi, squares float64
+	lag                     gpus.Lag
 	less, more              uint64 // what an earlier measurer left
 }
 
@@ -260,6 +262,7 @@ func (x *divider) occupy(g *gpu, pieces []gpus.Piece, began checkpoint.Instant) 
 				l.ranks += uint64(u.Energy)
 				t.energy, t.lo, t.hi = t.energy+float64(u.Energy), t.lo+u.Lo, t.hi+u.Hi
 				t.squares += u.Off * u.Off
+				t.lag.Add(u.Lag)
 			case slot == strangers:
 				g.other, l.other = g.other+uint64(u.Energy), l.other+uint64(u.Energy)
 			default:
@@ -277,7 +280,7 @@ func (x *divider) occupy(g *gpu, pieces []gpus.Piece, began checkpoint.Instant) 
 	}
 	l.unattributed = l.total - l.ranks - l.other - l.idle - l.own
 	for slot, t := range g.tenure {
-		r, off := &x.state.results[slot], math.Sqrt(t.squares)
+		r, off := &x.state.results[slot], t.lag.With(t.squares)
 		r.less[g.domain] = t.less + uint64(math.Ceil(min(t.energy, max(0, t.energy-t.lo+off))))
 		r.more[g.domain] = t.more + uint64(math.Ceil(max(0, t.hi-t.energy+off)))
 	}

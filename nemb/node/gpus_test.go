@@ -219,3 +219,19 @@ func TestResetGPU(t *testing.T) {
 		}
 	}
 }
+
+// What the counter of a GPU tells late bounds the energy of the rank that used it, whatever piece it comes with.
+func TestLateGPU(t *testing.T) {
+	e := evenNode(t, "")
+	e.rank(t, 0, 1, 0, aSecond)
+	x := e.m.divider
+	x.admit(1)
+	g := &gpu{domain: 1, owners: map[int][]owned{300: {{slot: 0}}}, tenure: map[int]*tenant{}}
+	x.occupy(g, []gpus.Piece{
+		{From: 10, To: 20, Total: 100, Uses: []gpus.Used{{PID: 300, Energy: 100, Lo: 100, Hi: 100, Off: 3}}},
+		{From: 20, To: 30, Total: 50, Idle: 50, Uses: []gpus.Used{{PID: 300, Lag: gpus.Lag{Off: -30, Squares: 16, Bursts: 5}}}},
+	}, 0)
+	if r := x.state.results[0]; r.shares[1] != 100 || r.less[1] != 40 || r.more[1] != 40 {
+		t.Errorf("%d uJ, %d less to %d more, want 100 and 40", r.shares[1], r.less[1], r.more[1])
+	}
+}

@@ -23,6 +23,7 @@ type Stream struct {
 	Habits nemb.Habits   // of the counter
 
 	changes   nemb.Changes
+	late      lateness
 	knots     []nemb.Knot        // of the counter: At in ns, Joules
 	given     nemb.Energy        // in pieces
 	done      checkpoint.Instant // up to when there are pieces
@@ -67,6 +68,9 @@ type Used struct {
 	PID         int
 	Energy      nemb.Energy
 	Lo, Hi, Off float64
+	// Lag is by how much it may be off since the counter is late. Of the borders between pieces more is known later, so
+	// that a piece may have a Lag of who used nothing of it.
+	Lag Lag
 }
 
 // seam is how far the times of two answers may be apart that follow each other: the driver's clock is another, which is
@@ -86,7 +90,7 @@ func (s *Stream) Counter(at checkpoint.Instant, counted nemb.Energy) {
 		return
 	}
 	s.knots = append(s.knots, knot)
-	s.changes.Habits = s.Habits
+	s.changes.Habits, s.late.habits = s.Habits, s.Habits
 	s.changes.Add(knot)
 }
 
@@ -101,6 +105,7 @@ func (s *Stream) Lost(at checkpoint.Instant) []Piece {
 	s.knots = []nemb.Knot{{At: float64(at), Joules: s.knots[len(s.knots)-1].Joules}}
 	s.done, s.spans = at, nil
 	s.changes.Forget()
+	s.late.forget()
 	s.changes.Add(s.knots[0])
 	return pieces
 }
@@ -199,8 +204,11 @@ func (s *Stream) settle(until checkpoint.Instant, all bool) (pieces []Piece) {
 	if all && until > s.done {
 		pieces = append(pieces, s.piece(answered{from: s.done, to: until, state: unseen, reason: s.tail()}))
 	}
-	keep := 0 // the knot before done
-	for keep+1 < len(s.knots) && s.knots[keep+1].At <= float64(s.done) {
+	if n := len(pieces); all && n > 0 {
+		s.late.finish(&pieces[n-1], s.knots)
+	}
+	keep, since := 0, s.late.since(float64(s.done)) // the knot before that
+	for keep+1 < len(s.knots) && s.knots[keep+1].At <= since {
 		keep++
 	}
 	s.knots = slices.Delete(s.knots, 0, keep)
@@ -240,6 +248,7 @@ func (s *Stream) piece(t answered) Piece {
 	if t.state != quiet { // what contexts draw has no edges
 		s.edges(&p, drew, length)
 	}
+	s.late.add(&p, &t, s.knots)
 	s.last, s.lastSpan = drew, length
 	return p
 }

@@ -1,0 +1,108 @@
+package gpus
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"cg/checkpoint"
+	"cg/nemb"
+)
+
+// lateGPU draws 50 W, and 300 W more while somebody computes. Its counter moves each period by the mean of a window that
+// ended some time ago, and the driver tells each 250 ms who computed.
+func lateGPU(h nemb.Habits, end float64, users map[int][][2]float64) (used map[int]nemb.Energy, bounds map[int][3]float64,
+	lag map[int]Lag) {
+	const idle, busy = 50., 300.
+	drawn := func(t float64) float64 { // J
+		sum := idle * t
+		for _, spans := range users {
+			for _, s := range spans {
+				sum += busy * (min(max(t, s[0]), s[1]) - s[0])
+			}
+		}
+		return sum
+	}
+	s := Stream{Period: h.Period, Habits: h}
+	used, bounds, lag = map[int]nemb.Energy{}, map[int][3]float64{}, map[int]Lag{}
+	take := func(pieces []Piece) {
+		for _, p := range pieces {
+			for _, u := range p.Uses {
+				used[u.PID] += u.Energy
+				b, l := bounds[u.PID], lag[u.PID]
+				l.Add(u.Lag)
+				bounds[u.PID], lag[u.PID] = [3]float64{b[0] + u.Lo, b[1] + u.Hi, b[2] + u.Off*u.Off}, l
+			}
+		}
+	}
+	told, asked := 0.0, 0.0
+	window, delay, period := h.Window.Seconds(), h.Delay.Seconds(), h.Period.Seconds()
+	for t := 0.; t < end; t = math.Round((t+period)*1e3) / 1e3 {
+		told += (drawn(t-delay) - drawn(t-delay-window)) / window * period
+		at := checkpoint.Instant(t * 1e9)
+		s.Counter(at, nemb.Energy(told*1e6))
+		if t-asked < 0.25 {
+			continue
+		}
+		o := nemb.Occupancy{At: at, From: checkpoint.Instant(asked * 1e9), To: at, KnowsUses: true, KnowsContexts: true, Quiet: true}
+		for pid, spans := range users {
+			for _, span := range spans {
+				if ran := min(t, span[1]) - max(asked, span[0]); ran > 0 {
+					o.Quiet = false
+					part := ran / (t - asked)
+					o.Uses = append(o.Uses, nemb.Use{PID: pid, Part: part, Lo: part, Hi: part})
+				}
+			}
+		}
+		s.Answer(o)
+		asked = t
+		take(s.Settle(false))
+		if n := len(s.late.borders); n > 30 || float64(len(s.knots))*period > 10 {
+			panic(fmt.Sprint(n, " borders and ", len(s.knots), " knots are kept"))
+		}
+	}
+	take(s.Settle(true))
+	return used, bounds, lag
+}
+
+// What a counter that is late tells of a process after it has ended is within the process's bounds: of one long run, of
+// short ones, and of processes that take turns.
+func TestLateCounters(t *testing.T) {
+	const ms = time.Millisecond
+	bursts := [][2]float64{}
+	for at := 5.; at < 55; at += 5 {
+		bursts = append(bursts, [2]float64{at, at + 0.5})
+	}
+	for _, h := range []nemb.Habits{{Period: 100 * ms, Window: time.Second}, {Period: 50 * ms, Window: 50 * ms, Delay: 400 * ms},
+		{Period: 50 * ms, Window: 400 * ms, Delay: 150 * ms}} {
+		for name, users := range map[string]map[int][][2]float64{
+			"one run": {1: {{5, 30}}}, "bursts": {1: bursts},
+			"turns": {1: {{5, 10}, {15, 20}}, 2: {{10, 15}, {20, 25}}}, "to the end": {1: {{5, 60}}},
+		} {
+			used, bounds, lag := lateGPU(h, 60, users)
+			for pid, spans := range users {
+				truth := 0.0
+				for _, s := range spans {
+					truth += 300 * (s[1] - s[0])
+				}
+				b, got := bounds[pid], used[pid].Joules()
+				late := lag[pid].With(0) * 1e-6
+				off := lag[pid].With(b[2]) * 1e-6
+				lo, hi := min(got, b[0]*1e-6-off), max(got, b[1]*1e-6+off)
+				t.Logf("%v of %v, %v late: %s: %d: %.0f J of %.0f, %.0f to %.0f, late by %.0f J", h.Window, h.Period, h.Delay,
+					name, pid, got, truth, lo, hi, late)
+				if truth < lo || truth > hi {
+					t.Errorf("%v of %v, %v late: %s: process %d: %.1f J of %.1f J is not in %.1f to %.1f", h.Window, h.Period, h.Delay,
+						name, pid, got, truth, lo, hi)
+				}
+				if name == "one run" && late > 2*300*(h.Settled().Seconds()+0.25) {
+					t.Errorf("%v of %v, %v late: a run's energy is late by %.1f J", h.Window, h.Period, h.Delay, late)
+				}
+			}
+		}
+	}
+	if _, _, lag := lateGPU(nemb.Habits{Period: 100 * ms, Window: 25 * ms}, 20, map[int][][2]float64{1: {{5, 10}}}); lag[1] != (Lag{}) {
+		t.Errorf("a counter that is not late: %+v", lag[1])
+	}
+}
