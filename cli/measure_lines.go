@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -22,6 +23,13 @@ const hotPart = 0.9
 // mostTimes is how many times the processor time of -g fine a run of --lines auto is to take. It is to be 2 at most,
 // and two runs of a program differ by some percent.
 const mostTimes = 1.9
+
+// leastLimit and limitTimes are how long the second run of --lines auto may take, which tells what lines cost: that
+// time, or that many times what -g fine took if this is more.
+const (
+	leastLimit = 10 * time.Second
+	limitTimes = 10
+)
 
 // linesWish is of which functions lines or blocks are to be told, as --lines says.
 type linesWish struct {
@@ -145,7 +153,7 @@ func (p *program) findLines(s stage, stdin string) error {
 	before := *p
 	before.instrument.Granularity, before.instrument.PlacesOf = instrument.Fine, nil
 	before.overhead, _ = overhead(defaultOverhead)
-	fine, err := before.unseen(s, "before", "first", stdin)
+	fine, err := before.unseen(s, beforeRun{"before", "first", false}, stdin)
 	if err != nil {
 		return err
 	}
@@ -155,42 +163,87 @@ func (p *program) findLines(s stage, stdin string) error {
 		return nil
 	}
 	p.instrument.PlacesOf = p.lines.of
-	tried, err := p.unseen(s, "tried", "second", stdin)
+	took := time.Duration(fine.Totals.WallDurationS * float64(time.Second))
+	trial := *p
+	trial.command.Timeout = trialLimit(took, p.command.Timeout)
+	limit := trial.command.Timeout.Seconds()
+	note(fmt.Sprintf("--lines auto: -g fine took %.1f s; now the run with %ss, which is ended after %.1f s",
+		took.Seconds(), p.granularity, limit))
+	tried, err := trial.unseen(s, beforeRun{"tried", "second", true}, stdin)
 	if err != nil {
 		return err
 	}
-	some, times, ok := fine.Affordable(functions, tried, mostTimes)
-	if len(some) < len(functions) {
-		p.lines.take("auto", fine, some)
-		p.lines.chosen.Times = &times
-		for _, f := range functions {
-			if !slices.Contains(some, f) {
-				p.lines.chosen.TooDear = append(p.lines.chosen.TooDear, f.Name)
-			}
-		}
-		p.instrument.PlacesOf = p.lines.of
-	}
-	if !ok { // no function can have lines: it is a run with -g fine
-		asked := string(p.granularity)
-		p.granularity, p.instrument.Granularity = instrument.Fine, instrument.Fine
-		p.instrument.PlacesOf, p.overhead = nil, before.overhead
-		note("--lines auto: " + asked + "s of the functions that use most cost too much (" +
-			fmt.Sprintf("%.1f", times) + " times -g fine): now the run that is measured, with -g fine")
+	asked := p.granularity
+	if tried.Process.TimedOut {
+		p.withoutPlaces(fine, functions, before.overhead)
+		tookS := took.Seconds()
+		p.lines.chosen.EndedAfterS, p.lines.chosen.FineS = &limit, &tookS
+		note(fmt.Sprintf("--lines auto: the run with %ss had not ended after %.1f s: now the run that is measured, "+
+			"with -g fine", asked, limit))
 		return nil
 	}
-	note(p.lines.found(p.granularity))
+	some, times, ok := fine.Affordable(functions, tried, mostTimes)
+	switch {
+	case !ok:
+		p.withoutPlaces(fine, functions, before.overhead)
+		note(fmt.Sprintf("--lines auto: %ss of the functions that use most cost too much (%.1f times -g fine): now "+
+			"the run that is measured, with -g fine", asked, times))
+	case len(some) < len(functions):
+		p.lines.leaveOut(fine, functions, some)
+		p.instrument.PlacesOf = p.lines.of
+	}
+	if len(some) < len(functions) {
+		p.lines.chosen.Times = &times
+	}
+	if ok {
+		note(p.lines.found(p.granularity))
+	}
 	return nil
 }
 
+// trialLimit is how long a run with lines may take to show what they cost, after one with -g fine took that long.
+func trialLimit(fine, timeout time.Duration) time.Duration {
+	limit := max(leastLimit, limitTimes*fine)
+	if timeout > 0 {
+		limit = min(limit, timeout)
+	}
+	return limit
+}
+
+// withoutPlaces makes it a run with -g fine, since no function can have lines. fine is the one that told those that use
+// most.
+func (p *program) withoutPlaces(fine *report.Run, functions []*report.Function, overhead float64) {
+	p.granularity, p.instrument.Granularity = instrument.Fine, instrument.Fine
+	p.lines.leaveOut(fine, functions, nil)
+	p.instrument.PlacesOf, p.overhead = nil, overhead
+}
+
+// leaveOut takes some of the functions that use most.
+func (w *linesWish) leaveOut(fine *report.Run, functions, some []*report.Function) {
+	w.take("auto", fine, some)
+	for _, f := range functions {
+		if !slices.Contains(some, f) && !slices.Contains(w.chosen.TooDear, f.Name) {
+			w.chosen.TooDear = append(w.chosen.TooDear, f.Name)
+		}
+	}
+}
+
+// beforeRun is a run of --lines auto before the one that is measured.
+type beforeRun struct {
+	dir     string // of its files
+	which   string // of them it is
+	limited bool   // one that its time limit ended is told as any other
+}
+
 // unseen makes a run that is not the one that is measured. What it prints is thrown away, and its standard input is
-// empty, or the file of --stdin. dir is its folder, which says which of them it is.
-func (p program) unseen(s stage, dir, which, stdin string) (*report.Run, error) {
+// empty, or the file of --stdin.
+func (p program) unseen(s stage, of beforeRun, stdin string) (*report.Run, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return nil, fail(statusSelf, "%w", err)
 	}
 	defer null.Close()
-	dir = filepath.Join(s.dir, dir)
+	dir := filepath.Join(s.dir, of.dir)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, fail(statusSelf, "%w", err)
 	}
@@ -214,12 +267,13 @@ func (p program) unseen(s stage, dir, which, stdin string) (*report.Run, error) 
 		r.Outcome.Wait()
 	}
 	if err := s.ctx.Err(); err != nil {
-		return nil, &failure{128 + int(interrupted(s.ctx)), errors.New("interrupted in the " + which +
+		return nil, &failure{128 + int(interrupted(s.ctx)), errors.New("interrupted in the " + of.which +
 			" run of --lines auto"), interrupted(s.ctx)}
 	}
-	if how := endedBadly(r.Outcome.Result); how != "" {
-		warnf("the %s run of --lines auto %s: no other is made; cg measure -g fine shows what it does", which, how)
-		return nil, endedAs(r.Outcome.Result)
+	result := r.Outcome.Result
+	if how := endedBadly(result); how != "" && !(of.limited && result.TimedOut) {
+		warnf("the %s run of --lines auto %s: no other is made; cg measure -g fine shows what it does", of.which, how)
+		return nil, endedAs(result)
 	}
 	return r.Run, nil
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"cg/pattern"
 )
 
 // PlacesOf says of which functions lines or blocks are told apart, where that was not asked of all.
@@ -20,6 +22,10 @@ type PlacesOf struct {
 	// with those of all that used most it took Times the processor time of the run with -g fine.
 	TooDear []string `json:"too_dear,omitempty"`
 	Times   *float64 `json:"times,omitempty"`
+	// EndedAfterS is when a run with the places of all that used most was ended, in seconds, since it took too long,
+	// and FineS what the one with -g fine took. Then Times is not known, and no function has places.
+	EndedAfterS *float64 `json:"ended_after_s,omitempty"`
+	FineS       *float64 `json:"fine_s,omitempty"`
 }
 
 // Says tells of which functions places are told, to be put behind a statement; "" for all of them.
@@ -42,15 +48,36 @@ func (p *PlacesOf) share() string {
 	return fmt.Sprintf(" (%.0f %% of what all functions used there)", *p.SharePercent)
 }
 
-// SaysTooDear tells which functions have no places and why.
+// SaysTooDear tells which functions have no places, why, and what to type.
 func (p *PlacesOf) SaysTooDear() string {
 	names := strings.Join(p.TooDear[:min(len(p.TooDear), 3)], ", ")
 	if n := len(p.TooDear); n > 3 {
 		names += fmt.Sprintf(" (and %d more)", n-3)
 	}
-	return fmt.Sprintf("--lines auto tells no lines or blocks of %s: the program took %.1f times the processor time "+
-		"of -g fine with them; --lines NAME tells them all the same", names, *p.Times)
+	why := "with them the program "
+	if p.EndedAfterS != nil {
+		why += fmt.Sprintf("had not ended after %.1f s, and -g fine took %.1f s", *p.EndedAfterS, *p.FineS)
+	} else {
+		why += fmt.Sprintf("took %.1f times the processor time of -g fine", *p.Times)
+	}
+	return fmt.Sprintf("--lines auto tells no lines or blocks of %s: %s; --lines %s tells them all the same", names,
+		why, asLines(p.TooDear[:min(len(p.TooDear), 3)]))
 }
+
+// asLines are names of functions as --lines takes them, as a word of a shell. A comma would end a name there.
+func asLines(names []string) string {
+	var globs []string
+	for _, name := range names {
+		globs = append(globs, strings.ReplaceAll(name, ",", "?"))
+	}
+	word := strings.Join(globs, ",")
+	if plainWord().MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+var plainWord = pattern.Later(`^[\w.,:/+@-]+$`)
 
 // Dearest lists functions with a file whose self energies come to a part of those of all functions, the dearest first:
 // as few as do. Where no energy is known it goes by processor time, and where none of that is by time. share is what

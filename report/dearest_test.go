@@ -90,14 +90,26 @@ func TestAffordable(t *testing.T) {
 	}
 }
 
-// TestTooDearIsSaid: which functions have no lines, and why, is a warning of the run.
+// TestTooDearIsSaid: which functions have no lines, why, and what tells them all the same, is a warning of the run.
 func TestTooDearIsSaid(t *testing.T) {
-	times := 9.04
-	r := &Run{}
-	r.notePlaces(Facts{PlacesOf: &PlacesOf{Chosen: "auto", TooDear: []string{"a", "b", "c", "d"}, Times: &times}})
-	want := "--lines auto tells no lines or blocks of a, b, c (and 1 more): the program took 9.0 times the processor " +
-		"time of -g fine with them; --lines NAME tells them all the same"
-	if len(r.Warnings) != 1 || r.Warnings[0].Message != want {
-		t.Errorf("%+v", r.Warnings)
+	times, limit, fine := 9.04, 10.0, 0.42
+	for _, c := range []struct {
+		of   PlacesOf
+		want string
+	}{
+		{PlacesOf{TooDear: []string{"a", "b.c", "c", "d"}, Times: &times},
+			"a, b.c, c (and 1 more): with them the program took 9.0 times the processor time of -g fine; --lines a,b.c,c"},
+		{PlacesOf{TooDear: []string{"main.<lambda>", "f(int, int)"}, Times: &times},
+			"main.<lambda>, f(int, int): with them the program took 9.0 times the processor time of -g fine; " +
+				"--lines 'main.<lambda>,f(int? int)'"},
+		{PlacesOf{TooDear: []string{"a"}, EndedAfterS: &limit, FineS: &fine},
+			"a: with them the program had not ended after 10.0 s, and -g fine took 0.4 s; --lines a"},
+	} {
+		r := &Run{}
+		r.notePlaces(Facts{PlacesOf: &c.of})
+		want := "--lines auto tells no lines or blocks of " + c.want + " tells them all the same"
+		if len(r.Warnings) != 1 || r.Warnings[0].Message != want {
+			t.Errorf("%+v, want %s", r.Warnings, want)
+		}
 	}
 }
