@@ -107,7 +107,13 @@ func Across(k []Knot, from, to float64) (Span, bool) {
 
 // Interpolate is Between by that method.
 func (s Series) Interpolate(d int, from, to checkpoint.Instant) (Span, bool) {
-	return interpolate(knots(s.Samples, d, s.Domains[d].Period), float64(from), float64(to))
+	return s.Interpolator(d)(from, to)
+}
+
+// Interpolator is Interpolate for many spans: it goes through the samples once.
+func (s Series) Interpolator(d int) func(from, to checkpoint.Instant) (Span, bool) {
+	k := knots(s.Samples, d, s.Domains[d].Period)
+	return func(from, to checkpoint.Instant) (Span, bool) { return interpolate(k, float64(from), float64(to)) }
 }
 
 // bracket refuses when the power before the span is another than after it, and

@@ -126,14 +126,6 @@ const agreement = 1.0
 // settling is left out of a phase at both ends.
 const settling = 100 * time.Millisecond
 
-// watched is a source whose counters are sampled.
-type watched struct {
-	found  nemb.Found
-	s      *sampler.Sampler
-	series nemb.Series
-	index  int // of Hardware.Sources
-}
-
 // LookAtHardware watches all sensors of a machine, first for a while as the machine is, and then for as long with all
 // its processors busy. Sources that are asked over a network, and those that a user has named, are left out. The error
 // is ctx's, or that of the load.
@@ -162,7 +154,7 @@ func LookAtHardware(ctx context.Context, root nemb.Root, phase, interval time.Du
 		h.Phases = append(h.Phases, p)
 	}
 	for _, w := range all {
-		w.series.Samples = append(w.series.Samples, w.s.Stop()...)
+		w.take(w.s.Stop())
 		h.tell(w, root.Dir)
 	}
 	h.pair()
@@ -226,7 +218,7 @@ func pass(ctx context.Context, name string, length time.Duration, all []*watched
 		case <-ticks.C:
 		}
 		for _, w := range all {
-			w.series.Samples = append(w.series.Samples, w.s.Poll()...)
+			w.take(w.s.Poll())
 		}
 	}
 	p.to = checkpoint.Monotime()
@@ -238,21 +230,17 @@ func pass(ctx context.Context, name string, length time.Duration, all []*watched
 // tell tells of a source's domains.
 func (h *Hardware) tell(w *watched, dir string) {
 	stats, faults := w.s.Stats(), w.s.Faults()
-	w.series.Domains = w.s.Domains()
+	series := nemb.Series{Domains: w.s.Domains(), Samples: w.kept.Samples()}
 	told := &h.Sources[w.index]
-	told.Mechanism, told.Samples, told.Gaps = stats.Mechanism(), len(w.series.Samples), stats.Gaps
-	var widths []float64
-	for _, s := range w.series.Samples {
-		widths = append(widths, float64(s.Width)/1e3)
-	}
-	told.ReadUs = quantile(widths, 0.5)
-	for i, d := range w.series.Domains {
+	told.Mechanism, told.Samples, told.Gaps = stats.Mechanism(), w.samples, stats.Gaps
+	told.ReadUs = quantile(w.widths.kept, 0.5)
+	for i, d := range series.Domains {
 		g := HardwareDomain{Source: told.Name, ID: d.ID, Kind: d.Kind, Parent: d.Parent, Method: d.Method,
 			Where: where(d.Source, dir), PeriodMs: ms(d.Period), StepUJ: uint64(d.Step), WrapJ: d.Wrap.Joules(),
-			Failed: faults[i].Failed, Resets: faults[i].Resets, Moves: moves(w.series, i), whole: d.Whole,
-			still: stood(w.series, i)}
+			Failed: faults[i].Failed, Resets: faults[i].Resets, Moves: w.movesOf(i), whole: d.Whole,
+			still: stood(series, i)}
 		for _, p := range h.Phases {
-			g.Power = append(g.Power, steadiness(w.series, i, p.from+checkpoint.Instant(settling),
+			g.Power = append(g.Power, steadiness(series, i, p.from+checkpoint.Instant(settling),
 				p.to-checkpoint.Instant(settling)))
 		}
 		h.Domains = append(h.Domains, g)
@@ -273,33 +261,6 @@ func where(source, dir string) string {
 		}
 	}
 	return ""
-}
-
-// moves are the times between samples in which domain d's counter had moved; nil for fewer than two.
-func moves(s nemb.Series, d int) *Moves {
-	var spans []float64
-	least := nemb.Energy(math.MaxUint64)
-	last, since := -1, -1
-	for i := range s.Samples {
-		if s.Samples[i].Failed {
-			continue
-		}
-		if last >= 0 {
-			if moved := s.Samples[i].Energy[d] - s.Samples[last].Energy[d]; moved > 0 {
-				least = min(least, moved)
-				if since >= 0 {
-					spans = append(spans, float64(s.Samples[i].Time-s.Samples[since].Time)/1e6)
-				}
-				since = i
-			}
-		}
-		last = i
-	}
-	if len(spans) == 0 {
-		return nil
-	}
-	return &Moves{N: len(spans), MedianMs: quantile(spans, 0.5), P05Ms: quantile(spans, 0.05),
-		P95Ms: quantile(spans, 0.95), LeastUJ: uint64(least)}
 }
 
 // stood tells whether domain d's counter did not move at all, in a time in which it claims to.
@@ -341,8 +302,9 @@ func steadiness(s nemb.Series, d int, from, to checkpoint.Instant) *Steadiness {
 	span := max(leastSpan, movesOfSpan*s.Domains[d].Period)
 	p := &Steadiness{Watts: whole.Joules / seconds, SlackW: whole.Slack / seconds, SpanMs: ms(span)}
 	var sum, squares float64
+	energy := s.Interpolator(d)
 	for at := from; at+checkpoint.Instant(span) <= to; at += checkpoint.Instant(span) {
-		part, ok := s.Interpolate(d, at, at+checkpoint.Instant(span))
+		part, ok := energy(at, at+checkpoint.Instant(span))
 		if !ok {
 			continue
 		}

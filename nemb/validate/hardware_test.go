@@ -28,18 +28,64 @@ func sawtooth() nemb.Series {
 	return s
 }
 
+// watch is a source with the samples of a series.
+func watch(s nemb.Series) *watched {
+	w := &watched{}
+	w.take(s.Samples[:10])
+	w.take(s.Samples[10:])
+	return w
+}
+
 func TestMoves(t *testing.T) {
-	got := moves(sawtooth(), 0)
+	w := watch(sawtooth())
+	got := w.movesOf(0)
 	want := &Moves{N: 399, MedianMs: 5, P05Ms: 5, P95Ms: 5, LeastUJ: 10000}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v, want %+v", got, want)
+	if !reflect.DeepEqual(got, want) || w.samples != 2001 {
+		t.Errorf("%+v, want %+v; %d samples", got, want, w.samples)
 	}
 	still := sawtooth()
 	for i := range still.Samples {
 		still.Samples[i].Energy = []nemb.Energy{7}
 	}
-	if got := moves(still, 0); got != nil {
+	if got := watch(still).movesOf(0); got != nil {
 		t.Errorf("a counter that stands: %+v", got)
+	}
+	if got := (&watched{}).movesOf(0); got != nil {
+		t.Errorf("without a sample: %+v", got)
+	}
+}
+
+// What is kept of the longest phases, both of which are sampled each millisecond, is bounded, and shows the same. The
+// counter moves by 1 mJ each millisecond, in the second phase by 2 mJ each two.
+func TestLongPhases(t *testing.T) {
+	const phase = 600_000 // samples
+	w := &watched{}
+	at := func(i int) nemb.Energy { return nemb.Energy(i) * 1000 }
+	for i := range 2 * phase {
+		energy := at(i)
+		if i >= phase {
+			energy = at(i / 2 * 2)
+		}
+		w.take([]nemb.Sample{{Time: checkpoint.Instant(i) * 1e6, Width: time.Duration(10+i%11) * time.Microsecond,
+			Energy: []nemb.Energy{energy}, Failed: i%10 == 7}})
+	}
+	series := nemb.Series{Domains: []nemb.Domain{{ID: "package-0", Period: time.Millisecond}}, Samples: w.kept.Samples()}
+	m := w.movesOf(0)
+	if n := len(series.Samples); n > 1<<16 || cap(w.moves[0].spans.kept) > 2*mostThinned || cap(w.widths.kept) > 2*mostThinned {
+		t.Errorf("%d samples, %d times between moves, and %d widths are kept", n,
+			cap(w.moves[0].spans.kept), cap(w.widths.kept))
+	}
+	if m.MedianMs != 1 || m.P05Ms != 1 || m.P95Ms != 2 || m.LeastUJ != 1000 || w.samples != 2*phase {
+		t.Errorf("%+v", m)
+	}
+	if q := quantile(w.widths.kept, 0.5); q != 15 {
+		t.Errorf("a reading takes %g us, want 15", q)
+	}
+	for n, from := range []checkpoint.Instant{1e8, phase*1e6 + 1e8} {
+		p := steadiness(series, 0, from, from+phase*1e6-2e8)
+		if p == nil || math.Abs(p.Watts-1) > 1e-4 || p.Percent > 3 || p.Spans < 5990 {
+			t.Errorf("phase %d: %+v", n, p)
+		}
 	}
 }
 
