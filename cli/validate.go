@@ -158,7 +158,11 @@ func runValidate(c *cli.Context) error {
 			timings = append(timings, some...)
 		}
 	}
-	cells := validate.Accuracy(c.Int("tries"))
+	progress := newProgress()
+	cells := validate.Accuracy(c.Int("tries"), func(done, of int) {
+		progress.say("measuring power and span %d of %d", done+1, of)
+	})
+	progress.end()
 	broken := validate.Broken(cells)
 	if c.Bool("json") {
 		err = printJSON(os.Stdout, cells, timings, live, len(broken) == 0)

@@ -112,8 +112,14 @@ func runRows(ctx context.Context, c *cli.Context, lab *laboratory.Lab,
 			return nil, fail(statusFailure, "standard output: %w", err)
 		}
 	}
-	for _, of := range cases {
-		row, err := runRow(ctx, lab, of, c.Int("runs"))
+	progress := newProgress()
+	defer progress.end()
+	for i, of := range cases {
+		row, err := runRow(ctx, lab, of, c.Int("runs"), func(run int) {
+			progress.say("row %d of %d, %s: %s, run %d of %d", i+1, len(cases), of.Language, of.Name, run,
+				c.Int("runs"))
+		})
+		progress.end()
 		if errors.Is(err, laboratory.ErrNotPermitted) {
 			return rows, fail(statusFailure, "--program: %w; run it as root", err)
 		} else if err != nil {
@@ -129,7 +135,9 @@ func runRows(ctx context.Context, c *cli.Context, lab *laboratory.Lab,
 	return rows, nil
 }
 
-func runRow(ctx context.Context, lab *laboratory.Lab, of laboratory.Case, runs int) (laboratoryRow, error) {
+// runRow runs a case, and tells the number of each run before it, from 1 on.
+func runRow(ctx context.Context, lab *laboratory.Lab, of laboratory.Case, runs int,
+	next func(run int)) (laboratoryRow, error) {
 	row := laboratoryRow{Program: of.Name, Language: of.Language, IntervalMs: ms(of.Every)}
 	if _, err := exec.LookPath(of.Needs()); err != nil {
 		row.Left = of.Needs() + " is not installed"
@@ -137,6 +145,7 @@ func runRow(ctx context.Context, lab *laboratory.Lab, of laboratory.Case, runs i
 	}
 	r := laboratory.Row{Case: of}
 	for seed := range runs {
+		next(seed + 1)
 		out, err := lab.Run(ctx, of, uint64(seed+1))
 		if errors.Is(err, laboratory.ErrNoQuota) {
 			row.Left = "no control group with a quota can be made here"

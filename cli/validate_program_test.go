@@ -1,7 +1,11 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,5 +39,23 @@ func TestRowSaysWhatIsNotTold(t *testing.T) {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("%s, want %s in it", b, want)
 		}
+	}
+}
+
+// The number of each run of a row is told before it.
+func TestRunsOfRowAreTold(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	of := laboratory.Case{Language: "c", Estimate: true, Waiting: true,
+		Program: laboratory.Program{Functions: 1, Mean: 1, Length: 1}}
+	lab := &laboratory.Lab{Cg: "/nonexistent/cg", Dir: t.TempDir()}
+	var told []int
+	next := func(run int) { told = append(told, run) }
+	if row, err := runRow(context.Background(), lab, of, 3, next); err != nil || row.Left == "" || told != nil {
+		t.Errorf("without a compiler: %+v, %v, told %v", row, err, told)
+	}
+	os.WriteFile(os.Getenv("PATH")+"/"+of.Needs(), []byte("#!/bin/sh\n"), 0o700)
+	_, err := runRow(context.Background(), lab, of, 3, next)
+	if !errors.Is(err, os.ErrNotExist) || !slices.Equal(told, []int{1}) {
+		t.Errorf("without cg: %v, told %v", err, told)
 	}
 }

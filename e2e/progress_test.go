@@ -68,3 +68,31 @@ func TestProgressOfPreparing(t *testing.T) {
 		})
 	}
 }
+
+// What cg validate is at is told on a terminal.
+func TestProgressOfValidation(t *testing.T) {
+	cmd := exec.Command(filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"), "validate", "--tries", "100000000")
+	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), "TERM=vt100")
+	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
+	stuck := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
+	defer stuck.Stop()
+	const word = "\r\x1b[Kmeasuring power and span 1 of 25"
+	seen := ""
+	for b := make([]byte, 4096); ; {
+		n, err := terminal.Read(b)
+		if seen += string(b[:n]); strings.Contains(seen, word) {
+			cmd.Process.Kill()
+		}
+		if err != nil {
+			break
+		}
+	}
+	_ = cmd.Wait() // which was killed
+	if !strings.Contains(seen, word) {
+		t.Errorf("not told: %q", seen)
+	}
+}

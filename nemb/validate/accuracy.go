@@ -100,10 +100,15 @@ func Broken(cells []Cell) []Bound {
 // Accuracy tries each power and length n times (an eighth of that for lengths
 // of 100 ms and more), and gives the cells in the order of Powers, Spans and
 // Methods. The same n gives the same cells.
-func Accuracy(n int) []Cell {
+//
+// next, unless it is nil, is called before each power and span, with how many are over, and how many there are.
+func Accuracy(n int, next func(done, of int)) []Cell {
 	var cells []Cell
-	for _, power := range Powers {
-		for _, span := range Spans {
+	for i, power := range Powers {
+		for j, span := range Spans {
+			if next != nil {
+				next(i*len(Spans)+j, len(Powers)*len(Spans))
+			}
 			tries := n
 			if span >= 100*time.Millisecond {
 				tries = max(1, n/8)

@@ -16,7 +16,7 @@ import (
 // What is promised is kept.
 func TestAccuracy(t *testing.T) {
 	long.Skip(t, "")
-	cells := Accuracy(400)
+	cells := Accuracy(400, nil)
 	for _, c := range cells {
 		t.Logf("%-12s %8v  %-20s %+7.2f %% %7.2f %%", c.Power, c.Span, c.Method, c.Bias, c.P95)
 	}
@@ -26,7 +26,7 @@ func TestAccuracy(t *testing.T) {
 	for _, b := range Broken(cells) {
 		t.Errorf("not kept: %+v", b)
 	}
-	if !reflect.DeepEqual(Accuracy(8), Accuracy(8)) {
+	if !reflect.DeepEqual(Accuracy(8, nil), Accuracy(8, nil)) {
 		t.Error("two tables of the same tries differ")
 	}
 	cells[0].P95 = 0
