@@ -290,12 +290,14 @@ func writeOver(w io.Writer, r *repeated.Result, table string) error {
 	columns := []string{"command", "name", "file", "line", "language", "kind", "runs", "energy_kind"}
 	figures := []string{"calls", "self_energy_j", "inclusive_energy_j", "self_time_s"}
 	if table == "places" {
-		columns = []string{"command", "function", "file", "kind", "line", "end_line", "ordinal", "own_power_runs",
-			"text"}
+		columns = []string{"command", "function", "file", "kind", "line", "end_line", "ordinal", "text"}
 		figures = []string{"count", "self_energy_j", "self_time_s"}
 	}
 	for _, name := range figures {
 		columns = append(columns, name, name+"_ci95_lower", name+"_ci95_upper")
+	}
+	if table == "places" {
+		columns = append(columns, "own_power_runs")
 	}
 	c.Write(columns)
 	for _, command := range r.All() {
@@ -307,9 +309,10 @@ func writeOver(w io.Writer, r *repeated.Result, table string) error {
 				continue
 			}
 			for _, p := range f.Places {
-				c.Write(append([]string{cell(command.Line()), cell(f.Name), cell(f.File), cell(p.Kind), cell(p.Line),
-					cell(p.EndLine), cell(p.Ordinal), cell(p.OwnPowerRuns), cell(p.Text)},
-					statistics(p.Count, p.SelfEnergyJ, p.SelfTimeS)...))
+				row := append([]string{cell(command.Line()), cell(f.Name), cell(f.File), cell(p.Kind), cell(p.Line),
+					cell(p.EndLine), cell(p.Ordinal), cell(p.Text)},
+					statistics(p.Count, p.SelfEnergyJ, p.SelfTimeS)...)
+				c.Write(append(row, cell(p.OwnPowerRuns)))
 			}
 		}
 	}

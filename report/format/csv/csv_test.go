@@ -49,10 +49,10 @@ func TestTablesOfRepeatedRuns(t *testing.T) {
 	r := &repeated.Result{Commands: []repeated.Command{{Functions: []repeated.Function{{Name: "f", File: "a.c", Line: 7,
 		Language: "c", Kind: "function", Runs: 2, EnergyKind: nemb.Measured, Calls: over(3), SelfEnergyJ: over(2),
 		SelfTimeS: over(1.5), Places: []repeated.Place{{Kind: "block", Line: 8, EndLine: 8, Ordinal: 1, Text: "=x;",
-			Count: over(9), SelfEnergyJ: over(2)}}}}}}}
+			OwnPowerRuns: 4, Count: over(9), SelfEnergyJ: over(2)}}}}}}}
 	for table, want := range map[string]string{
 		"functions": ",f,a.c,7,c,function,2,measured,3,2,4,2,1,3,,,,1.5,0.5,2.5",
-		"places":    ",f,a.c,block,8,8,1,0,'=x;,9,8,10,2,1,3,,,",
+		"places":    ",f,a.c,block,8,8,1,'=x;,9,8,10,2,1,3,,,,4",
 	} {
 		var b bytes.Buffer
 		if err := writeRepeated(&b, r, format.Options{Chosen: map[string]string{"table": table}}); err != nil {
