@@ -499,7 +499,7 @@ func (c *Result) notes(sides [2]*sideRuns, o Options) {
 		note("a file has %d commands: number %d is compared (--command)", n+1, o.Command+1)
 	}
 	c.Notes = append(c.Notes, machineNotes(sides)...)
-	c.Notes = append(c.Notes, c.placeNotes()...)
+	c.Notes = append(c.Notes, c.placeNotes(sides)...)
 	tested := 0
 	for _, f := range c.Functions {
 		if f.P != nil {

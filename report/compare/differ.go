@@ -50,6 +50,10 @@ func differences(sides [2]*sideRuns) []Difference {
 	out := []Difference{}
 	all := slices.Concat(sides[0].runs, sides[1].runs)
 	first := all[0]
+	granularity := func(r comparedRun) string { return r.meta.Granularity }
+	if fellBack(sides) >= 0 {
+		granularity = func(comparedRun) string { return "" }
+	}
 	for _, p := range []struct {
 		what string
 		of   func(comparedRun) string
@@ -58,7 +62,7 @@ func differences(sides [2]*sideRuns) []Difference {
 		{"processors", func(r comparedRun) string { return r.meta.CPUModel }},
 		{"sources of energy", func(r comparedRun) string { return r.source }},
 		{"kinds of figures", func(r comparedRun) string { return string(cmp.Or(r.kind, nemb.Unavailable)) }},
-		{"granularities", func(r comparedRun) string { return r.meta.Granularity }},
+		{"granularities", granularity},
 		{"schema versions", func(r comparedRun) string { return r.meta.SchemaVersion }},
 	} {
 		for _, r := range all[1:] {
@@ -80,3 +84,24 @@ func differences(sides [2]*sideRuns) []Difference {
 	}
 	return out
 }
+
+// fellBack is the side, 0 or 1, whose runs all have no lines since --lines auto found these too dear, where those of
+// the other side all have them; -1 where there is none. They differ from the others in their lines alone.
+func fellBack(sides [2]*sideRuns) int {
+	for i, s := range sides {
+		lined := sides[1-i].runs[0].meta.Granularity
+		if isLined(lined) && !slices.ContainsFunc(s.runs, func(r comparedRun) bool { return !r.fellBack() }) &&
+			!slices.ContainsFunc(sides[1-i].runs, func(r comparedRun) bool { return r.meta.Granularity != lined }) {
+			return i
+		}
+	}
+	return -1
+}
+
+// fellBack reports whether a run was to have lines, and has none since they would have cost too much.
+func (r comparedRun) fellBack() bool {
+	return r.run != nil && r.meta.Granularity == "fine" && r.run.PlacesOf != nil && len(r.run.PlacesOf.TooDear) > 0
+}
+
+// isLined reports whether runs of a granularity have lines or blocks.
+func isLined(granularity string) bool { return granularity == "line" || granularity == "block" }

@@ -312,14 +312,14 @@ func where(f *FunctionChange, line int, text string) string {
 
 // PlaceWord is what the compared places are called, in the singular.
 func (c *Result) PlaceWord() string {
-	if c.Head.Granularity == "block" {
+	if c.Head.Granularity == "block" || c.Base.Granularity == "block" && c.Head.Granularity != "line" {
 		return "block"
 	}
 	return "line"
 }
 
 // placeNotes say how places were found in the other side, and what their energies are worth.
-func (c *Result) placeNotes() (notes []string) {
+func (c *Result) placeNotes(sides [2]*sideRuns) (notes []string) {
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	what, own, placed, oneSide := c.PlaceWord(), 0, 0, 0
 	all := c.DearestPlaces()
@@ -354,7 +354,9 @@ func (c *Result) placeNotes() (notes []string) {
 			"below it: %d %ss, whose text is not in the files, because the source had changed or could not be read",
 			placed, what)
 	}
-	if oneSide > 0 {
+	if said := c.fellBackNote(sides); said != "" {
+		notes = append(notes, said)
+	} else if oneSide > 0 {
 		note("of functions that both sides have, %d have %ss on one side only: --lines FILE.json with one and the "+
 			"same report chooses the same functions on both", oneSide, what)
 	}
@@ -372,6 +374,17 @@ func (c *Result) placeNotes() (notes []string) {
 
 // otherPlaces reports whether one side tells lines and the other blocks.
 func (c *Result) otherPlaces() bool {
-	is := func(g string) bool { return g == "line" || g == "block" }
-	return is(c.Base.Granularity) && is(c.Head.Granularity) && c.Base.Granularity != c.Head.Granularity
+	return isLined(c.Base.Granularity) && isLined(c.Head.Granularity) && c.Base.Granularity != c.Head.Granularity
+}
+
+// fellBackNote says that one side has no lines, and what that means for its functions; "" where there is no such side.
+func (c *Result) fellBackNote(sides [2]*sideRuns) string {
+	i := fellBack(sides)
+	if i < 0 {
+		return ""
+	}
+	names := [2]string{"BASE", "HEAD"}
+	return fmt.Sprintf("%s has no %ss, which --lines auto found too dear there (lines-dear): functions are compared, "+
+		"and what %ss cost is in the figures of %s alone; --lines FILE.json with one and the same report chooses the "+
+		"same functions on both", names[i], c.PlaceWord(), c.PlaceWord(), names[1-i])
 }

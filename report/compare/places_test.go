@@ -209,6 +209,48 @@ func TestLinesOfOneSide(t *testing.T) {
 	}
 }
 
+// TestLinesTooDearOnOneSide: runs whose lines --lines auto found too dear are compared with runs that have lines, by
+// their functions, and a note says so. Others of -g fine are not, nor is a side of both.
+func TestLinesTooDearOnOneSide(t *testing.T) {
+	lined := func(id string) *report.Run { return linedRun(t, id, "1", "a=1") }
+	fell := func(id string) *report.Run {
+		r, times := linedRun(t, id, "1", "a=2"), 9.0
+		r.Meta.Granularity, r.Functions[0].Places = "fine", nil
+		r.PlacesOf = &report.PlacesOf{Chosen: "auto", TooDear: []string{"work"}, Times: &times}
+		return r
+	}
+	for name, sides := range map[string][2]compare.Side{
+		"HEAD": {runsSide("a", lined("a")), runsSide("b", fell("b"))},
+		"BASE": {runsSide("a", fell("a")), runsSide("b", lined("b"))},
+		"all":  {runsSide("a", lined("a"), lined("c")), runsSide("b", fell("b"), fell("d"))},
+	} {
+		c := compared(t, sides[0], sides[1], compare.Options{})
+		want := strings.Replace(name, "all", "HEAD", 1) + " has no lines, which --lines auto found too dear there"
+		if len(c.Functions) != 1 || c.Functions[0].Difference == nil || paired(c) != "" ||
+			!slices.ContainsFunc(c.Notes, func(n string) bool { return strings.HasPrefix(n, want) }) ||
+			slices.ContainsFunc(c.Notes, func(n string) bool { return strings.Contains(n, "on one side only") }) {
+			t.Errorf("%s: %+v %q", name, c.Functions, c.Notes)
+		}
+	}
+	block := lined("a")
+	block.Meta.Granularity = "block"
+	c := compared(t, runsSide("a", block), runsSide("b", fell("b")), compare.Options{})
+	if !slices.ContainsFunc(c.Notes, func(n string) bool { return strings.HasPrefix(n, "HEAD has no blocks, ") }) {
+		t.Errorf("%q", c.Notes)
+	}
+	fine := fell("b")
+	fine.PlacesOf = nil
+	for name, sides := range map[string][2]compare.Side{
+		"no lines were asked": {runsSide("a", lined("a")), runsSide("b", fine)},
+		"some have lines":     {runsSide("a", lined("a")), runsSide("b", fell("b"), lined("d"))},
+	} {
+		if _, err := compare.Compare(sides[0], sides[1], compare.Options{}); err == nil ||
+			!strings.Contains(err.Error(), "granularities: line and fine") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestLinesOfManyFolders: the runs of a side were made in folders of their own.
 func TestLinesOfManyFolders(t *testing.T) {
 	side := func(name, id string, more float64) compare.Side {
