@@ -148,7 +148,8 @@ const littleMore = 0.1
 // Affordable are those of some functions of r whose places may be told so that a run takes at most that many times the
 // processor time of r. r was made with -g fine, tried with the places of all these functions; times is what that took
 // of r's. What it took more is divided by events: arrivals at places, and begins and ends of calls, which are all timed
-// with places and not all without. Left out first is what has most arrivals for its processor time. ok is false where
+// with places and not all without. Left out first is what has most arrivals for its processor time; functions of one
+// name and file are one here. ok is false where
 // the calls alone cost too much. Where tried took less than littleMore more, all are affordable: two runs of a program
 // differ by that.
 func (r *Run) Affordable(of []*Function, tried *Run, most float64) (some []*Function, times float64, ok bool) {
@@ -156,31 +157,54 @@ func (r *Run) Affordable(of []*Function, tried *Run, most float64) (some []*Func
 	if took(r) <= 0 || took(tried) <= most*took(r) || took(tried)-took(r) < littleMore {
 		return of, took(tried) / max(took(r), 1e-9), true
 	}
-	type place struct{ file, name string }
-	arrivals, events := map[place]float64{}, 0.0
-	for _, f := range tried.Functions {
+	costs, events := map[funcName]*nameCost{}, 0.0 // calls
+	cost := func(f *Function) *nameCost {
+		name := funcName{f.File, f.Name}
+		if costs[name] == nil {
+			costs[name] = &nameCost{}
+		}
+		return costs[name]
+	}
+	for i := range r.Functions {
+		f := &r.Functions[i]
+		cost(f).time += max(f.CPUTimeS, f.SelfTimeS)
+	}
+	for i := range tried.Functions {
+		f := &tried.Functions[i]
 		events += 2 * float64(f.Calls)
 		for _, p := range f.Places {
-			arrivals[place{f.File, f.Name}] += float64(p.Count)
+			cost(f).arrivals += float64(p.Count)
 		}
 	}
-	count := func(f *Function) float64 { return arrivals[place{f.File, f.Name}] }
 	sum := events
-	for _, n := range arrivals {
-		sum += n
+	for _, c := range costs {
+		sum += c.arrivals
 	}
 	budget := (most - 1) * took(r) / (took(tried) - took(r)) * sum // events that may be
 	order := slices.Clone(of)
 	slices.SortStableFunc(order, func(x, y *Function) int {
-		return cmp.Compare(count(x)*max(y.CPUTimeS, y.SelfTimeS), count(y)*max(x.CPUTimeS, x.SelfTimeS))
+		return cmp.Compare(cost(x).arrivals*cost(y).time, cost(y).arrivals*cost(x).time)
 	})
 	for _, f := range order {
-		if events+count(f) <= budget {
-			events += count(f)
+		c := cost(f)
+		if !c.taken && events+c.arrivals <= budget {
+			events += c.arrivals
+			c.taken = true
+		}
+		if c.taken {
 			some = append(some, f)
 		}
 	}
 	return some, took(tried) / took(r), len(some) > 0
+}
+
+// funcName is what functions are chosen by whose places are told. Several may share it, such as lambdas.
+type funcName struct{ file, name string }
+
+// nameCost is what is known of the functions of a name together.
+type nameCost struct {
+	time, arrivals float64 // without places, and with them
+	taken          bool
 }
 
 // notePlaces says of which functions places are told, and which of those that were named are not there.

@@ -72,6 +72,13 @@ func TestAffordable(t *testing.T) {
 		// The one that arrives most seldom for its time comes first, though it arrives more often in all.
 		{"by time", of(2, f("long", 1.9, 0, 0), f("brief", 0.1, 0, 0)),
 			of(6, f("long", 1.9, 0, 20), f("brief", 0.1, 0, 20)), "long", 3, true},
+		// Places are told of all functions of a name, or of none.
+		{"of one name", of(1, f("lambda", 0.3, 0, 0), f("lambda", 0.4, 0, 0), f("loop", 0.3, 0, 0)),
+			of(8, f("lambda", 0.3, 0, 3), f("lambda", 0.4, 0, 4), f("loop", 0.3, 0, 63)), "lambda lambda", 8, true},
+		{"of one name, by time",
+			of(1, f("lambda", 0.1, 0, 0), f("lambda", 0.1, 0, 0), f("calm", 0.15, 0, 0), f("loop", 0.65, 0, 0)),
+			of(8, f("lambda", 0.1, 0, 4), f("lambda", 0.1, 0, 4), f("calm", 0.1, 0, 8), f("loop", 0.7, 0, 54)),
+			"lambda lambda", 8, true},
 		{"so short that it is noise", of(0.02, f("brief", 0.01, 1, 0)), of(0.11, f("brief", 0.1, 1, 900)), "brief", 5.5, true},
 		{"no time is known", &Run{Functions: []Function{f("a", 0, 1, 0)}}, of(3, f("a", 0, 1, 9)), "a", 3e9, true},
 	} {
