@@ -194,12 +194,17 @@ func (r laboratoryRow) untold() string {
 		why = append(why, fmt.Sprintf("%s %d", reason, r.Reasons[reason]))
 	}
 	for _, s := range r.Silent {
-		why = append(why, fmt.Sprintf("nothing told in run %d: %s", s.Run, strings.ReplaceAll(s.Why, "|", "/")))
+		why = append(why, fmt.Sprintf("nothing told in run %d: %s", s.Run, s.Why))
 	}
 	if len(why) > 0 {
 		text += ": " + strings.Join(why, "; ")
 	}
-	return text
+	return inCell(text)
+}
+
+// inCell is a text as a cell of a Markdown table has it: in one line, and without the end of a cell.
+func inCell(text string) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", `\|`)
 }
 
 // whole says how far the energy of the whole program is off, and how many of its intervals hold.
@@ -213,7 +218,7 @@ func (r laboratoryRow) whole() string {
 func (r laboratoryRow) print(w io.Writer) error {
 	if r.Left != "" {
 		_, err := shown.Fprintf(w, "| %s | %s | %g ms | left out: %s | | | | | | | |\n", r.Program, r.Language,
-			r.IntervalMs, r.Left)
+			r.IntervalMs, inCell(r.Left))
 		return err
 	}
 	number := func(v *float64) string {
