@@ -307,7 +307,7 @@ func (g *gpu) use(p *gpus.Piece) sampler.GPUUse {
 	}
 	// Where kernels end, the counter may tell of them in the piece after that.
 	if u.Program == 0 && (g.used || u.Unattributed > 0) {
-		u.Off = p.Hidden
+		u.Off = max(u.Off, p.Hidden)
 	}
 	if g.used = u.Program > 0; !g.used {
 		u.Hi += hidden * float64(p.Total-u.Idle)

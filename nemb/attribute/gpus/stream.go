@@ -245,9 +245,7 @@ func (s *Stream) piece(t answered) Piece {
 		p.Idle = min(p.Total, nemb.Energy(math.Round(idle.Power*length*1e-3)))
 		p.Unattributed, p.Reason = p.Total-p.Idle, t.reason
 	}
-	if t.state != quiet { // what contexts draw has no edges
-		s.edges(&p, drew, length)
-	}
+	s.edges(&p, t.state, drew, length)
 	s.late.add(&p, &t, s.knots)
 	s.last, s.lastSpan = drew, length
 	return p
@@ -304,11 +302,19 @@ func (s *Stream) hold(p *Piece, t *answered, idle nemb.IdlePower) {
 }
 
 // edges tells by how much the edges of samples may have a process's energy off, as divider.edges does.
-func (s *Stream) edges(p *Piece, drew map[int]float64, length float64) {
+func (s *Stream) edges(p *Piece, state state, drew map[int]float64, length float64) {
 	width := min(length, max(s.lastSpan, float64(s.Period)), float64(nemb.LongestUseSample)) + float64(s.Period)
 	for i := range p.Uses {
+		if state == quiet { // what contexts draw has no edges
+			break
+		}
 		u := &p.Uses[i]
 		u.Off = math.Hypot(math.Abs(drew[u.PID]-s.last[u.PID])*width, p.Hidden)
+	}
+	for pid, power := range s.last {
+		if _, goesOn := drew[pid]; !goesOn {
+			p.used(pid).Off = math.Hypot(power*width, p.Hidden)
+		}
 	}
 }
 

@@ -115,6 +115,12 @@ func TestStreamDividesByUse(t *testing.T) {
 	if got, want := s.off[1]*1e-6, 150*1.02; math.Abs(got-want) > 1 { // one edge, of a second and a period
 		t.Errorf("the edges of process 1 are off by %v J, want %v J", got, want)
 	}
+	// Where its kernels end, and a context stays, is another edge.
+	s.second(answer{watts: 50, contexts: []nemb.Context{{PID: 1, Memory: 1}}})
+	s.second(answer{watts: 50})
+	if got, want := s.off[1]*1e-6, 150*1.02*math.Sqrt2; math.Abs(got-want) > 1 {
+		t.Errorf("with the end, the edges of process 1 are off by %v J, want %v J", got, want)
+	}
 }
 
 // Until the GPU was seen without kernels its idle power is not known, and the processes' intervals have it.
