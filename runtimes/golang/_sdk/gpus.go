@@ -248,9 +248,31 @@ func (s *samples) curve(d int, t int64) float64 {
 	return joules * 1e6
 }
 
-// awaitsGPU tells whether cg has not told yet who used a GPU up to the end of a task, and will.
+// awaitsGPU tells whether cg has not told yet who used a GPU up to the end of a task, or what, and will.
 func (s *samples) awaitsGPU(end int64) bool {
-	return slices.ContainsFunc(s.gpus, func(g *gpuOf) bool { return g != nil && g.awaited(end) })
+	for d, g := range s.gpus {
+		if g != nil && (g.awaited(end) || g.is(gpuAsked) && g.held(end) && s.untold(d, end)) {
+			return true
+		}
+	}
+	return false
+}
+
+// untold tells whether the counter of domain d is late, and has not told all that was used up to end.
+func (s *samples) untold(d int, end int64) bool {
+	ahead := s.domains[d].Habits.ahead()
+	return ahead > 0 && s.latest() < end+ahead
+}
+
+// gpuDeadline is up to when cg is waited for, for a task that ended then.
+func (s *samples) gpuDeadline(end int64) int64 {
+	ahead := int64(0)
+	for d, g := range s.gpus {
+		if g != nil {
+			ahead = max(ahead, s.domains[d].Habits.ahead())
+		}
+	}
+	return end + gpuPatienceNs + ahead
 }
 
 // pruneGPUs leaves out the pieces in which no edge lies, but the newest.
@@ -335,9 +357,9 @@ func gpusOf(domains []domain, about *aboutGPUs) []*gpuOf {
 	return all
 }
 
-// awaitGPUs lets cg tell who used GPUs up to the end of a task, s.data being locked.
+// awaitGPUs lets cg tell who used GPUs up to the end of a task, and how much, s.data being locked.
 func (s *Session) awaitGPUs(end int64) {
-	for s.samples.awaitsGPU(end) && monotonic() < end+gpuPatienceNs && !s.source.ended() {
+	for s.samples.awaitsGPU(end) && monotonic() < s.samples.gpuDeadline(end) && !s.source.ended() {
 		time.Sleep(10 * time.Millisecond)
 		s.source.read(s.samples)
 	}
@@ -384,7 +406,8 @@ type GPU struct {
 }
 
 // GPUs are whose the energies of the machine's GPUs were, nil where there are none. It waits some 250 ms after the
-// task's end until drivers say whether the program used one, and up to 1.2 s where it may have.
+// task's end until drivers say whether the program used one, and up to 1.2 s where it may have: up to as much more as
+// the GPU's counter is late.
 func (t *Task) GPUs() []GPU {
 	if t == nil {
 		return nil

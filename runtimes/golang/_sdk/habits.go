@@ -16,6 +16,14 @@ type habits struct {
 // reach is how far from a moment lag looks, in ns.
 func (h habits) reach() int64 { return 2 * (h.PeriodNs + h.WindowNs + h.DelayNs) }
 
+// ahead is how long after a moment a counter that is late has told what was used before, in ns; 0 for one that is not.
+func (h habits) ahead() int64 {
+	if h.PeriodNs <= 0 || h.DelayNs <= 0 && h.WindowNs <= h.PeriodNs {
+		return 0
+	}
+	return min(gpuCounterMostNs, h.WindowNs+h.DelayNs+2*h.PeriodNs)
+}
+
 // lag is by how much an energy between two moments may be off since the counter is late, in J: cg's own
 // nemb.Habits.Lag.
 func (h habits) lag(k []knot, from, to float64) float64 {

@@ -125,6 +125,9 @@ const gpuNotAskedWhy = "cg does not ask its driver here"
 // The driver tells late: how long it is waited for what the program used of a GPU up to the end of a task.
 const gpuPatienceNs = 1200000000
 
+// A counter that is late tells after a task's end what was used before: how long that may take at most.
+const gpuCounterMostNs = 3000000000
+
 // A part of a task's time below this is what rounding leaves, and 0.
 const aloneZeroPart = 1e-9
 

@@ -15,9 +15,9 @@ from math import ceil, floor, hypot
 
 from ._gpus import use_of
 from ._habits import Habits
-from ._spec import (AROUND_NS, FLAG_FAILED, FLAG_GAP, KIND_GPU, METHOD_BRACKET,
-                    METHOD_INTERPOLATION, METHOD_SAMPLED, METHOD_SHARED, OFTEN_NS, PRUNE_NEWEST,
-                    PRUNE_ONE_IN, STEADY_PART, STILL_NS)
+from ._spec import (AROUND_NS, FLAG_FAILED, FLAG_GAP, GPU_HELD, GPU_PATIENCE_NS, KIND_GPU, METHOD_BRACKET,
+                    METHOD_INTERPOLATION, METHOD_SAMPLED, METHOD_SHARED, OFTEN_NS, PRUNE_NEWEST, PRUNE_ONE_IN,
+                    STEADY_PART, STILL_NS)
 
 
 class Domain:
@@ -257,8 +257,21 @@ class Samples:
         return max([5 * AROUND_NS, 20 * interval_ns] + [d.habits.reach for d in self.domains])
 
     def awaits_gpu(self, end):
-        """Whether cg has not told yet who used a GPU up to then, and will."""
-        return any(gpu.awaited(end) for gpu in self.gpus.values())
+        """Whether cg has not told yet who used a GPU up to then, or what, and will."""
+        return any(gpu.awaited(end) or gpu.may_use(end) and self._untold(d, end) for d, gpu in self.gpus.items())
+
+    def _untold(self, d, end):
+        """Whether the counter of domain d is late, and has not told all that was used up to end."""
+        ahead = self.domains[d].habits.ahead
+        return bool(ahead) and self.latest < end + ahead
+
+    def awaits_counter(self, end):
+        """Whether the counter of a GPU that the program has used has not told yet what was used up to then."""
+        return any(gpu.state & GPU_HELD and self._untold(d, end) for d, gpu in self.gpus.items())
+
+    def gpu_deadline(self, end):
+        """Up to when cg is waited for, for a task that ended then."""
+        return end + GPU_PATIENCE_NS + max((self.domains[d].habits.ahead for d in self.gpus), default=0)
 
     def between(self, d, start, end):
         """(J, J to either side, method) of domain d from start to end; None

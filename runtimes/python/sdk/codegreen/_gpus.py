@@ -82,6 +82,10 @@ class Gpu:
         the driver was asked last."""
         return bool(self.state & GPU_HELD) or self.asked < end
 
+    def may_use(self, end):
+        """Whether its driver is asked, and the program may have used it up to then."""
+        return bool(self.state & GPU_ASKED) and self.held(end)
+
     def is_awaited(self):
         """Whether the program may use it and cg will tell more."""
         return bool(self.state & GPU_HELD and self.state & GPU_AWAITED)
@@ -225,8 +229,18 @@ def _because(use, gpu, number, shared, untold):
 
 
 def awaits(samples, end):
-    """Whether cg has not told yet who used a GPU up to the end of a task, and may still."""
-    return samples.awaits_gpu(end) and monotonic_ns() < end + GPU_PATIENCE_NS
+    """Whether cg has not told yet who used a GPU up to the end of a task, or what, and may still."""
+    return samples.awaits_gpu(end) and monotonic_ns() < samples.gpu_deadline(end)
+
+
+def wait_for_counters(session, end):
+    """Lets the counters of GPUs that the program has used tell what was used up to the end of its last task, before the
+    sampler ends."""
+    samples, source = session._samples, session._source
+    source.read(samples)
+    while samples.awaits_counter(end) and monotonic_ns() < samples.gpu_deadline(end) and not source.ended():
+        time.sleep(0.01)
+        source.read(samples)
 
 
 def wait_of(source):

@@ -5,6 +5,8 @@ Units: nanoseconds of CLOCK_MONOTONIC, joules.
 from bisect import bisect_left, bisect_right
 from math import hypot, sqrt
 
+from ._spec import GPU_COUNTER_MOST_NS
+
 
 class Habits:
     """Each update of a counter counts the mean power over window_ns, which ended delay_ns before it, for all of
@@ -18,6 +20,13 @@ class Habits:
     def reach(self):
         """How far from a moment lag() looks."""
         return 2 * int(self.period + self.window + self.delay)
+
+    @property
+    def ahead(self):
+        """How long after a moment a counter that is late has told what was used before; 0 for one that is not."""
+        if self.period <= 0 or self.delay <= 0 and self.window <= self.period:
+            return 0
+        return min(GPU_COUNTER_MOST_NS, int(self.window + self.delay + 2 * self.period))
 
     def lag(self, at, joules, start, end):
         """By how much an energy between two moments may be off since the counter is late, in J: the rule of cg's own

@@ -14,7 +14,7 @@ from ._choose import open_source
 from ._energy import Samples, Shares, energy_of, no_share
 from ._result import UNKNOWN, Context, Stack, TaskResult, cpu_time
 from ._settings import check, metrics
-from ._gpus import awaits, say_of, wait_for, wait_of
+from ._gpus import awaits, say_of, wait_for, wait_for_counters, wait_of
 from ._spec import (AROUND_NS, DRAIN_CALM_PART, DRAIN_CALM_TIMES, DRAIN_FULL_PART, DRAIN_LEAST_NS, DRAIN_MOST_NS,
                     DRAIN_NS, DRAIN_WARN_PART, GAUGE_PERIOD_NS, PATIENCE_NS, PRUNE_AFTER)
 
@@ -201,8 +201,9 @@ class Session:
                     self._hurry()
                 self._settle()
             elif source.domains:
-                ends = [t.ended_at_mono_ns or 0 for t in self._pending if t._energy is UNKNOWN]
-                time.sleep(max(0, max(ends, default=0) + AROUND_NS - monotonic_ns()) * 1e-9)
+                end = max((t.ended_at_mono_ns or 0 for t in self._pending if t._energy is UNKNOWN), default=0)
+                time.sleep(max(0, end + AROUND_NS - monotonic_ns()) * 1e-9)
+                wait_for_counters(self, end)
         finally:
             source.close(patience + wait_of(source))
             if self._gauges:

@@ -92,6 +92,9 @@ GPU_NOT_ASKED_WHY = "cg does not ask its driver here"
 # The driver tells late: how long it is waited for what the program used of a GPU up to the end of a task.
 GPU_PATIENCE_NS = 1200000000
 
+# A counter that is late tells after a task's end what was used before: how long that may take at most.
+GPU_COUNTER_MOST_NS = 3000000000
+
 # A part of a task's time below this is what rounding leaves, and 0.
 ALONE_ZERO_PART = 1e-9
 

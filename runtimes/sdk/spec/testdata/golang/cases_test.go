@@ -365,8 +365,9 @@ func TestTasks(t *testing.T) {
 			Pieces  [][11]int64 // from, to, total, program, other, idle, unattributed, lo, hi, off, reason
 			Reasons []gpuReason
 		}
-		Tasks   [][]json.RawMessage // from, to, energy and GPUs, the times that others have a part in
-		Awaited map[string]bool     // by the end of a task
+		Tasks     [][]json.RawMessage // from, to, energy and GPUs, the times that others have a part in
+		Awaited   map[string]bool     // by the end of a task
+		Deadlines map[string]int64    // the same
 	}) {
 		s := newSamples(of.Domains)
 		for at, g := range of.GPUs {
@@ -389,6 +390,12 @@ func TestTasks(t *testing.T) {
 			end, _ := strconv.ParseInt(at, 10, 64)
 			if got := s.awaitsGPU(end); got != want {
 				t.Errorf("%s: awaited up to %d: %v, want %v", of.Name, end, got, want)
+			}
+		}
+		for at, want := range of.Deadlines {
+			end, _ := strconv.ParseInt(at, 10, 64)
+			if got := s.gpuDeadline(end); got != want {
+				t.Errorf("%s: %d is waited for up to %d, want %d", of.Name, end, got, want)
 			}
 		}
 		for _, task := range of.Tasks {

@@ -253,12 +253,15 @@ final class Held {
         }
         Samples s = new Samples(domains);
         s.gpus = gpus(of.get("gpus"));
-        if (of.get("awaited") instanceof Map<?, ?> awaited) {
-            awaited.forEach((end, want) -> check(Objects.equals(want, s.awaitsGpu(Long.parseLong((String) end))), of.get("name") + ": awaited up to " + end + ", want " + want));
-        }
         for (Object o : (List<?>) of.get("samples")) {
             List<?> row = (List<?>) o;
             s.add(whole(row.get(0)), whole(row.get(1)), row.subList(2, row.size()).stream().mapToLong(Held::whole).toArray());
+        }
+        if (of.get("awaited") instanceof Map<?, ?> awaited) {
+            awaited.forEach((end, want) -> check(Objects.equals(want, s.awaitsGpu(Long.parseLong((String) end))), of.get("name") + ": awaited up to " + end + ", want " + want));
+        }
+        if (of.get("deadlines") instanceof Map<?, ?> deadlines) {
+            deadlines.forEach((end, want) -> check(s.gpuDeadline(Long.parseLong((String) end)) == whole(want), of.get("name") + ": it is not waited for up to " + want));
         }
         for (Object o : (List<?>) of.get("tasks")) {
             List<?> task = (List<?>) o;

@@ -211,10 +211,12 @@ def tasks(case):
         gpu.state, gpu.asked = told["state"], told["asked"]
         for start, end, *sums, off, number in told["pieces"]:
             gpu.add(start, end, [float(v) for v in sums] + [float(off) ** 2], number)
-    for end, want in case.get("awaited", {}).items():
-        check(samples.awaits_gpu(int(end)) == want, "tasks:", case["name"], "awaited up to", end, "want", want)
     times, flags, *energies = (list(column) for column in zip(*case["samples"]))
     samples.extend(times, flags, energies)
+    for end, want in case.get("awaited", {}).items():
+        check(samples.awaits_gpu(int(end)) == want, "tasks:", case["name"], "awaited up to", end, "want", want)
+    for end, want in case.get("deadlines", {}).items():
+        check(samples.gpu_deadline(int(end)) == want, "tasks:", case["name"], "waits up to", samples.gpu_deadline(int(end)))
     for start, end, want, *shared in case["tasks"]:
         shares = _energy.Shares(None)
         shares.parts = [(a, b, {None: part}) for a, b, part in (shared or [[]])[0]]

@@ -133,6 +133,11 @@ final class Gpu {
         return is(Spec.GPU_HELD) || asked < end;
     }
 
+    /** Whether its driver is asked, and the program may have used it up to then. */
+    boolean mayUse(long end) {
+        return is(Spec.GPU_ASKED) && held(end);
+    }
+
     /** Whether cg has not told yet who used it up to then, and will. */
     boolean awaited(long end) {
         if (!is(Spec.GPU_ASKED) || asked < end) return is(Spec.GPU_ASKED);
@@ -232,9 +237,9 @@ final class Gpu {
             other, idle, rest, lo, hi, known, held);
     }
 
-    /** Whether cg has not told yet who used a GPU up to the end of a task, and may still. */
+    /** Whether cg has not told yet who used a GPU up to the end of a task, or what, and may still. */
     static boolean awaits(Samples samples, Task task) {
-        return samples.awaitsGpu(task.ended) && System.nanoTime() < task.ended + Spec.GPU_PATIENCE_NS;
+        return samples.awaitsGpu(task.ended) && System.nanoTime() < samples.gpuDeadline(task.ended);
     }
 
     /** Says once of each GPU and reason why energy of it is in no task. */

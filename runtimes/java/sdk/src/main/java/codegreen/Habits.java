@@ -27,6 +27,12 @@ record Habits(long period, long window, long delay) {
         return 2 * (period + window + delay);
     }
 
+    /** How long after a moment a counter that is late has told what was used before, in ns; 0 for one that is not. */
+    long ahead() {
+        if (period <= 0 || delay <= 0 && window <= period) return 0;
+        return Math.min(Spec.GPU_COUNTER_MOST_NS, window + delay + 2 * period);
+    }
+
     /** The updates of a counter: how many, when each was (ns), and J up to it. */
     record Updates(int size, IntToDoubleFunction at, IntToDoubleFunction joules) {
         /** How many at the beginning, of the first most, are before t, or at it, too. */

@@ -271,9 +271,19 @@ final class Samples {
         return most;
     }
 
-    /** Whether cg has not told yet who used a GPU up to then, and will. */
+    /** Whether cg has not told yet who used a GPU up to then, or what, and will. */
     boolean awaitsGpu(long end) {
-        return gpus.values().stream().anyMatch(g -> g.awaited(end));
+        return gpus.entrySet().stream().anyMatch(of -> {
+            long ahead = domains.get(of.getKey()).habits().ahead();
+            return of.getValue().awaited(end)
+                || of.getValue().mayUse(end) && ahead > 0 && latest() < end + ahead;
+        });
+    }
+
+    /** Up to when cg is waited for, for a task that ended then. */
+    long gpuDeadline(long end) {
+        long ahead = gpus.keySet().stream().mapToLong(d -> domains.get(d).habits().ahead()).max().orElse(0);
+        return end + Spec.GPU_PATIENCE_NS + ahead;
     }
 
     /** The energy of domain d from start to end, null where the samples do not reach so far. */

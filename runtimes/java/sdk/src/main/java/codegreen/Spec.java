@@ -99,6 +99,9 @@ final class Spec {
     // The driver tells late: how long it is waited for what the program used of a GPU up to the end of a task.
     static final long GPU_PATIENCE_NS = 1200000000L;
 
+    // A counter that is late tells after a task's end what was used before: how long that may take at most.
+    static final long GPU_COUNTER_MOST_NS = 3000000000L;
+
     // A part of a task's time below this is what rounding leaves, and 0.
     static final double ALONE_ZERO_PART = 1e-9;
 
