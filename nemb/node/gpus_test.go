@@ -2,6 +2,7 @@ package node
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ type shared struct {
 	e     *even
 	uses  []nemb.Use
 	until checkpoint.Instant
+	of    []nemb.Instance // where it is divided
 	asked int
 	stuck bool // it tells of no more time
 }
@@ -34,7 +36,7 @@ func (s *shared) Occupants() nemb.Occupancy {
 	}
 	s.until = max(s.until, (s.e.at-800*tick)/(200*tick)*200*tick)
 	if o.To = s.until; o.To > o.From {
-		o.Uses = s.uses
+		o.Uses, o.Instances = s.uses, slices.Clone(s.of)
 	}
 	return o
 }
@@ -233,5 +235,43 @@ func TestLateGPU(t *testing.T) {
 	}, 0)
 	if r := x.state.results[0]; r.shares[1] != 100 || r.less[1] != 40 || r.more[1] != 40 {
 		t.Errorf("%d uJ, %d less to %d more, want 100 and 40", r.shares[1], r.less[1], r.more[1])
+	}
+}
+
+// An instance of a divided GPU that is all one rank's is known to be, however many of its processes compute there. Of one
+// that two ranks share, each may have used nothing.
+func TestInstanceOfARank(t *testing.T) {
+	for _, test := range []struct {
+		second int // the process beside 300
+		all    bool
+	}{{302, true}, {201, false}} {
+		e := evenNode(t, "")
+		m := e.m
+		m.domains[1].ID, m.domains[1].Kind, m.domains[1].Lo, m.domains[1].Hi = "gpu0", nemb.KindGPU, 1, 1
+		m.divider = newDivider(m.domains, 2, &state{}, nil)
+		m.divider.begin(e.sample(0))
+		parents := map[int]int{200: 100, 201: 101, 300: 200, 302: 200, 100: 1, 101: 1, 1: 0}
+		m.parent = func(pid int) (int, bool) { p, is := parents[pid]; return p, is }
+		m.started = func(pid int) uint64 { return uint64(pid) }
+		driver := &shared{e: e, of: []nemb.Instance{{Part: 0.6, Lo: 0.59, Hi: 0.61,
+			Members: []nemb.Member{{PID: 300, Weight: 1}, {PID: test.second, Weight: 1}}}}}
+		m.divider.gpus[1] = &gpu{domain: 1, sensor: driver, owners: map[int][]owned{}, tenure: map[int]*tenant{}}
+		m.count(e.sample(0))
+		e.rank(t, 0, 2, 0, 4*aSecond)
+		e.rank(t, 1, 2, 0, 4*aSecond+tick)
+		if err := m.measure(); err != nil {
+			t.Fatal(err)
+		}
+		node, err := m.Run.Node(m.record.Record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := node.Ranks[0]
+		share, less := float64(r.ShareUj[1]), float64(r.LessUj[1])
+		// As the GPU is never idle, its idle power may be up to the least that was seen in a second: after the first all
+		// may be that.
+		if share == 0 || test.all != (less < 0.9*share) {
+			t.Errorf("beside process %d: rank 0 has %v uJ, %v less", test.second, share, less)
+		}
 	}
 }
