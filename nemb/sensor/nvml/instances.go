@@ -330,6 +330,7 @@ func (p *partitioned) byActivity(o *nemb.Occupancy, micros uint64) bool {
 		return false
 	}
 	o.Method, o.KnowsUses = mig.activity.method(), true
+	p.returnToDCGM(o.At)
 	o.From, o.To = instant(o, micros, from), instant(o, micros, to)
 	p.meet(o, told)
 	if to > from {
@@ -433,6 +434,19 @@ func (p *partitioned) findActivity() (activity, error) {
 		return told, nil
 	}
 	return nil, fmt.Errorf("%w; %w", without, err)
+}
+
+// returnToDCGM has DCGM tell from now on where it has failed, GPM has told since, and it is time to look for it again.
+func (p *partitioned) returnToDCGM(at checkpoint.Instant) {
+	mig := &p.who.mig
+	if mig.again == 0 || at < mig.again || mig.activity.method() == nemb.DCGMInstances {
+		return
+	}
+	mig.again = at + retry
+	if told, err := newDCGM(p.lib.beside, p.UUID(), p.gpu, p.known); err == nil {
+		mig.activity.close()
+		mig.activity = told
+	}
 }
 
 // otherActivity finds what tells it where one way has failed. DCGM that knows no instance may know them when it is

@@ -174,6 +174,35 @@ func TestInstancesByDCGM(t *testing.T) {
 	}
 }
 
+// While GPM tells in place of DCGM, which failed, DCGM is looked for again after a while, and what GPM told of the time
+// before is not lost.
+func TestDCGMComesBack(t *testing.T) {
+	t.Setenv(dcgmVariable, "")
+	g, path := occupiedGPU(t, "idle 0 50\nmigmode 0\ninstance 0 1 3\nprocess 0 41 50 100 0 1e9\nin 41 1\n")
+	library := dcgmBeside(t, path, "engine\n")
+	asked := func(conf string, due bool, want string) {
+		t.Helper()
+		if err := simulate.NVMLConf(library, conf); err != nil {
+			t.Fatal(err)
+		}
+		if due {
+			g.who.mig.again = 1
+		}
+		if o := g.Occupants(); o.Method != want || o.Err != nil {
+			t.Errorf("%q, due: %v: %s, want %s; %v", conf, due, o.Method, want, o.Err)
+		}
+	}
+	const works, fails = "engine\n", "engine\nfail since -21\n"
+	asked(works, false, nemb.DCGMInstances)
+	asked(fails, false, nemb.GPMInstances)
+	asked(works, false, nemb.GPMInstances)
+	asked(works, true, nemb.GPMInstances) // of the time before
+	asked(works, false, nemb.DCGMInstances)
+	asked(fails, false, nemb.GPMInstances)
+	asked("engine\nunlisted 1\n", true, nemb.GPMInstances)
+	asked("engine\nunlisted 1\n", false, nemb.GPMInstances)
+}
+
 // DCGM that knows no instance where NVML lists some tells nothing: the GPU is not idle. GPM or slices are left.
 func TestUnknownToDCGM(t *testing.T) {
 	t.Setenv(dcgmVariable, "")
