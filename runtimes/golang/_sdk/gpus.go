@@ -149,7 +149,11 @@ func (s *samples) gpuUse(d int, parts []part, joules, slack float64) gpuUse {
 	use := gpuUse{domain: s.domains[d].ID, method: gpuUnattributed, reason: gpuNotAsked,
 		why: gpuNotAskedWhy, held: true}
 	use.total = int64(joules*1e6 + 0.5)
-	use.rest, use.hi = use.total, int64(math.Ceil((joules+slack)*1e6-1e-6))
+	hidden := 0.0 // which the counter may have missed
+	for _, p := range parts {
+		hidden = math.Hypot(hidden, s.hidden(d, p.start, p.end))
+	}
+	use.rest, use.hi = use.total, int64(math.Ceil((joules+slack+hidden)*1e6-1e-6))
 	g := s.gpus[d]
 	if g == nil || !g.is(gpuAsked) {
 		return use
@@ -183,7 +187,10 @@ func (s *samples) gpuUse(d int, parts []part, joules, slack float64) gpuUse {
 	if all := own.total + shared.total; all > 0 {
 		by = joules * 1e6 / all
 	}
-	use.settle(own, shared, by, slack*1e6)
+	if untold { // pieces have what is hidden in them
+		own.squares = max(own.squares, hidden*hidden*1e12)
+	}
+	use.settle(own, shared, by, slack*1e6, hidden*1e6)
 	use.method, use.reason, use.why = gpuByProcess, "", ""
 	use.known = true
 	if !g.is(gpuAwaited) || own.toldNothing() {
@@ -201,8 +208,9 @@ func (s *samples) gpuUse(d int, parts []part, joules, slack float64) gpuUse {
 	return use
 }
 
-// settle makes whole microjoules of sums, which are by times too small.
-func (u *gpuUse) settle(own, shared gpuSums, by, slack float64) {
+// settle makes whole microjoules of sums, which are by times too small. The GPU used no more than was counted, give or
+// take slack, and what the counter hid.
+func (u *gpuUse) settle(own, shared gpuSums, by, slack, hidden float64) {
 	whole := func(v float64) int64 { return int64(v*by + 1e-6) }
 	u.program, u.other, u.idle = whole(own.program), whole(own.other), whole(own.idle)
 	u.rest = max(0, u.total-u.program-u.other-u.idle)
@@ -212,7 +220,7 @@ func (u *gpuUse) settle(own, shared gpuSums, by, slack float64) {
 	}
 	off := math.Sqrt(max(0, own.squares+shared.squares))*by + slack // differences of sums, which are rounded
 	u.lo = min(u.program, int64(math.Floor(max(0, own.lo*by-off)+1e-6)))
-	most := min(float64(u.total)+slack, (own.hi+shared.hi)*by+off)
+	most := min(float64(u.total)+slack+hidden, (own.hi+shared.hi)*by+off)
 	u.hi = max(u.program, int64(math.Ceil(most-1e-6)))
 }
 

@@ -110,3 +110,56 @@ func joulesAt(k []knot, t float64) float64 {
 	}
 	return a.joules + (b.joules-a.joules)*(t-a.at)/(b.at-a.at)
 }
+
+// changes adds up, update by update, what a counter may hide that samples a part of the time alone: cg's own
+// nemb.Changes.
+type changes struct {
+	last []knot // those of the last two periods
+	sum  float64
+}
+
+// add takes the next update, and gives the squares of what is hidden up to it, in J (95 %).
+func (c *changes) add(h habits, k knot) float64 {
+	if h.WindowNs <= 0 || h.WindowNs >= h.PeriodNs {
+		return 0
+	}
+	period := float64(h.PeriodNs)
+	c.last = append(c.last, k)
+	n := len(c.last) - 1
+	before := func(i int) int { // the last that was a period before another, -1 where there is none
+		if i < 0 {
+			return -1
+		}
+		end := c.last[i].at - 0.95*period
+		for i--; i >= 0 && c.last[i].at > end; i-- {
+		}
+		return i
+	}
+	i := before(n)
+	j := before(i)
+	if j < 0 {
+		return c.sum
+	}
+	now := (k.joules - c.last[i].joules) * period / (k.at - c.last[i].at)
+	was := (c.last[i].joules - c.last[j].joules) * period / (c.last[i].at - c.last[j].at)
+	hides := 2 * (1 - float64(h.WindowNs)/period) * (now - was)
+	c.sum += hides * hides * min(1, (k.at-c.last[n-1].at)/period)
+	c.last = append(c.last[:0], c.last[j:]...)
+	return c.sum
+}
+
+// hidden is what the counter of domain d may hide of the time from start to end, in J.
+func (s *samples) hidden(d int, start, end int64) float64 {
+	k := s.knots[d]
+	until := end + s.domains[d].Habits.PeriodNs
+	i := sort.Search(len(k), func(i int) bool { return k[i].at > float64(start) })
+	j := sort.Search(len(k), func(i int) bool { return k[i].at >= float64(until) })
+	if j <= i {
+		return 0
+	}
+	first := 0.0
+	if i > 0 {
+		first = k[i-1].hidden
+	}
+	return math.Sqrt(max(0, k[j-1].hidden-first))
+}

@@ -41,6 +41,7 @@ type domain struct {
 type knot struct {
 	first, last int64
 	at, joules  float64
+	hidden      float64 // squares of what the counter hides up to it, in J (changes)
 }
 
 // samples is a series that grows at its end: times in ns of CLOCK_MONOTONIC,
@@ -51,6 +52,7 @@ type samples struct {
 	flags    []uint64
 	energies [][]uint64 // by domain
 	knots    [][]knot   // by domain
+	changes  []changes  // by domain
 
 	whole    []uint64 // energies of the last sample without a failed reading
 	wholeAt  int64
@@ -76,7 +78,8 @@ func newSamples(domains []domain) *samples {
 	n := len(domains)
 	return &samples{
 		domains: domains, energies: make([][]uint64, n),
-		knots: make([][]knot, n), moved: make([]int64, n), idle: make([][]pause, n), gpus: make([]*gpuOf, n),
+		knots: make([][]knot, n), changes: make([]changes, n),
+		moved: make([]int64, n), idle: make([][]pause, n), gpus: make([]*gpuOf, n),
 	}
 }
 
@@ -115,7 +118,9 @@ func (s *samples) add(t int64, flags uint64, energies []uint64) {
 			behind = p
 		}
 		at, joules := float64(t)-float64(behind)/2, float64(energies[d])*1e-6
-		s.knots[d] = append(s.knots[d], knot{t - behind, t, at, joules})
+		k := knot{first: t - behind, last: t, at: at, joules: joules}
+		k.hidden = s.changes[d].add(s.domains[d].Habits, k)
+		s.knots[d] = append(s.knots[d], k)
 	}
 	s.whole, s.wholeAt = append(s.whole[:0], energies...), t
 }

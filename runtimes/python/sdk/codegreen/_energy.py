@@ -14,7 +14,7 @@ from itertools import compress
 from math import ceil, floor, hypot
 
 from ._gpus import use_of
-from ._habits import Habits
+from ._habits import Changes, Habits
 from ._spec import (AROUND_NS, FLAG_FAILED, FLAG_GAP, GPU_HELD, GPU_PATIENCE_NS, KIND_GPU, METHOD_BRACKET,
                     METHOD_INTERPOLATION, METHOD_SAMPLED, METHOD_SHARED, OFTEN_NS, PRUNE_NEWEST, PRUNE_ONE_IN,
                     STEADY_PART, STILL_NS)
@@ -46,12 +46,13 @@ class Domain:
 class Knots:
     """The updates of one counter: each lies between two instants, and tells
     the energy up to it."""
-    __slots__ = "last", "first", "at", "joules", "slopes"
+    __slots__ = "last", "first", "at", "joules", "slopes", "hidden", "changes"
 
-    def __init__(self):
+    def __init__(self, habits):
         self.slopes = {}  # (update, by): that have all they need
         self.last, self.first = array("q"), array("q")  # ns
         self.at, self.joules = array("d"), array("d")   # ns, the middle; J
+        self.hidden, self.changes = array("d"), Changes(habits)
 
     def add(self, before, t, energy, period):
         behind = t - before
@@ -61,6 +62,7 @@ class Knots:
         self.first.append(t - behind)
         self.at.append(t - behind / 2)
         self.joules.append(energy * 1e-6)
+        self.hidden.append(self.changes.add(self.at[-1], self.joules[-1]))
 
     def slope(self, i, by):
         """Power in W over some time from update i on, or back by -1, and that time."""
@@ -138,7 +140,7 @@ class Samples:
         self.times = array("q")
         self.flags = array("Q")
         self.energies = [array("Q") for _ in domains]
-        self.knots = [Knots() for _ in domains]
+        self.knots = [Knots(d.habits) for d in domains]
         self.last_whole = None   # time and energies of the last sample without a failed reading
         self.moved = [0] * len(domains)       # when each counter was seen to move last, or was seen first
         self.still = [[] for _ in domains]    # (start, end): when each did not move for longer than STILL
@@ -252,6 +254,12 @@ class Samples:
         """By how much the energy of domain d from start to end may be off since its counter is late, in J."""
         return self.domains[d].habits.lag(self.knots[d].at, self.knots[d].joules, start, end)
 
+    def hidden(self, d, start, end):
+        """What the counter of domain d may hide of the time from start to end, in J: it samples a part of it alone."""
+        k = self.knots[d]
+        i, j = bisect_right(k.at, start), bisect_left(k.at, end + self.domains[d].habits.period)
+        return max(0.0, k.hidden[j - 1] - (k.hidden[i - 1] if i else 0.0)) ** 0.5 if j > i else 0.0
+
     def reach(self, interval_ns):
         """How far from the ends of tasks samples are looked at, in ns."""
         return max([5 * AROUND_NS, 20 * interval_ns] + [d.habits.reach for d in self.domains])
@@ -330,6 +338,7 @@ class Samples:
             chosen = bytearray(t in present or t >= newest or i % PRUNE_ONE_IN == 0 for i, t in enumerate(k.last))
             k.last, k.first = array("q", compress(k.last, chosen)), array("q", compress(k.first, chosen))
             k.at, k.joules = array("d", compress(k.at, chosen)), array("d", compress(k.joules, chosen))
+            k.hidden = array("d", compress(k.hidden, chosen))
 
 
 class Shares:

@@ -191,7 +191,8 @@ def use_of(samples, d, parts, joules, slack):
     by = joules * 1e6 / whole if whole > 0 else 0.0
     had = (own[TOTAL] + shared[TOTAL]) / whole if whole > 0 else 1.0
     use.total = use.rest = int(joules * had * 1e6 + 0.5)
-    most = joules * had * 1e6 + slack * 1e6
+    hidden = sqrt(sum(samples.hidden(d, start, end) ** 2 for start, end, _, _ in parts))  # the counter may have missed
+    most = joules * had * 1e6 + (slack + hidden) * 1e6
     use.hi = ceil(most - 1e-6)
     if not gpu or not gpu.state & GPU_ASKED:
         return use
@@ -199,7 +200,10 @@ def use_of(samples, d, parts, joules, slack):
     use.program, use.other, use.idle = (int(own[i] * by + 1e-6) for i in (PROGRAM, OTHER, IDLE))
     use.rest = max(0, use.total - use.program - use.other - use.idle)
     if use.held:
-        off = sqrt(max(0.0, own[SQUARES] + shared[SQUARES])) * by + slack * 1e6
+        squares = own[SQUARES] + shared[SQUARES]
+        if untold:  # pieces have what is hidden in them
+            squares = max(own[SQUARES], (hidden * 1e6) ** 2) + shared[SQUARES]
+        off = sqrt(max(0.0, squares)) * by + slack * 1e6
         use.lo = min(use.program, floor(max(0.0, own[LO] * by - off) + 1e-6))
         use.hi = max(use.program, ceil(min(most, (own[HI] + shared[HI]) * by + off) - 1e-6))
     else:

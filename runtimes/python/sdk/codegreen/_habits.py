@@ -92,3 +92,40 @@ def _joules_at(at, joules, t):
     if at[b] <= at[a]:
         return joules[a]
     return joules[a] + (joules[b] - joules[a]) * (t - at[a]) / (at[b] - at[a])
+
+
+class Changes:
+    """Adds up, update by update, what a counter may hide that samples a part of the time alone: cg's own nemb.Changes.
+    squares are its sums, in J, up to each update."""
+    __slots__ = "habits", "last", "sum"
+
+    def __init__(self, habits):
+        self.habits, self.last, self.sum = habits, [], 0.0
+
+    def _before(self, i):
+        """The last update that was a period before another, -1 where there is none."""
+        if i < 0:
+            return -1
+        end = self.last[i][0] - 0.95 * self.habits.period
+        i -= 1
+        while i >= 0 and self.last[i][0] > end:
+            i -= 1
+        return i
+
+    def add(self, at, joules):
+        """Takes the next update, and gives the squares of what is hidden up to it (95 %)."""
+        window, period = self.habits.window, self.habits.period
+        if not 0 < window < period:
+            return 0.0
+        last = self.last
+        last.append((at, joules))
+        i = self._before(len(last) - 1)
+        j = self._before(i)
+        if j < 0:
+            return self.sum
+        now = (joules - last[i][1]) * period / (at - last[i][0])
+        was = (last[i][1] - last[j][1]) * period / (last[i][0] - last[j][0])
+        hides = 2 * (1 - window / period) * (now - was)
+        self.sum += hides * hides * min(1.0, (at - last[-2][0]) / period)
+        del last[:j]
+        return self.sum

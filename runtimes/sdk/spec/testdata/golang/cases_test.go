@@ -609,7 +609,7 @@ func TestLags(t *testing.T) {
 		Period  int64 `json:"period_ns"`
 		Habits  habits
 		Samples [][2]int64
-		Spans   [][3]float64
+		Spans   [][4]float64
 	}) {
 		s := newSamples([]domain{{ID: "d", Kind: kindGpu, PeriodNs: of.Period, Lo: 1, Hi: 1, Habits: of.Habits}})
 		for _, sample := range of.Samples {
@@ -618,6 +618,9 @@ func TestLags(t *testing.T) {
 		for _, span := range of.Spans {
 			if got := s.lag(0, int64(span[0]), int64(span[1])); !near(got, span[2]) {
 				t.Errorf("%s: %v, got %v", of.Name, span, got)
+			}
+			if got := s.hidden(0, int64(span[0]), int64(span[1])); !near(got, span[3]) {
+				t.Errorf("%s: %v, it hides %v", of.Name, span, got)
 			}
 		}
 	})

@@ -241,6 +241,8 @@ final class Held {
         for (Object o : (List<?>) of.get("spans")) {
             double got = s.lag(0, whole(((List<?>) o).get(0)), whole(((List<?>) o).get(1)));
             check(near(got, ((Number) ((List<?>) o).get(2)).doubleValue()), of.get("name") + ": " + o + ", got " + got);
+            got = s.hidden(0, whole(((List<?>) o).get(0)), whole(((List<?>) o).get(1)));
+            check(near(got, ((Number) ((List<?>) o).get(3)).doubleValue()), of.get("name") + ": " + o + ", hides " + got);
         }
     }
 

@@ -57,9 +57,11 @@ def between(path):
 def lags(case):
     samples = _energy.Samples([_energy.Domain("d", "gpu", period_ns=case["period_ns"], habits=case["habits"])])
     samples.extend([s[0] for s in case["samples"]], [0] * len(case["samples"]), [[s[1] for s in case["samples"]]])
-    for start, end, want in case["spans"]:
+    for start, end, want, hidden in case["spans"]:
         got = samples.lag(0, start, end)
         check(near(got, want), case["name"], start, end, got, "want", want)
+        got = samples.hidden(0, start, end)
+        check(near(got, hidden), case["name"], start, end, "hides", got, "want", hidden)
 
 
 def noise(case):

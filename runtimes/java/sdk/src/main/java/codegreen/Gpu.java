@@ -194,7 +194,11 @@ final class Gpu {
         String domain = samples.domains.get(d).id();
         Gpu gpu = samples.gpus.get(d);
         long total = (long) (joules * 1e6 + 0.5);
-        double most = (joules + slack) * 1e6;
+        double hidden = 0; // which the counter may have missed
+        for (Shares.Part p : stretches(start, end, parts)) {
+            hidden = Math.hypot(hidden, samples.hidden(d, p.start(), p.end()));
+        }
+        double most = (joules + slack + hidden) * 1e6;
         if (gpu == null || !gpu.is(Spec.GPU_ASKED)) {
             return new Use(domain, Spec.GPU_UNATTRIBUTED, Spec.GPU_NOT_ASKED, Spec.GPU_NOT_ASKED_WHY, total, 0, 0, 0,
                 total, 0, (long) Math.ceil(most - 1e-6), false, true);
@@ -220,9 +224,11 @@ final class Gpu {
         long program = whole(own.program * by), other = whole(own.other * by), idle = whole(own.idle * by);
         long rest = Math.max(0, total - program - other - idle), lo = 0, hi = 0;
         if (held) {
-            double off = Math.sqrt(Math.max(0, own.squares + shared.squares)) * by + slack * 1e6;
+            // Pieces have what is hidden in them.
+            double squares = untold ? Math.max(own.squares, hidden * hidden * 1e12) : own.squares;
+            double off = Math.sqrt(Math.max(0, squares + shared.squares)) * by + slack * 1e6;
             lo = Math.min(program, (long) Math.floor(Math.max(0, own.lo * by - off) + 1e-6));
-            double above = Math.min(total + slack * 1e6, (own.hi + shared.hi) * by + off);
+            double above = Math.min(total + (slack + hidden) * 1e6, (own.hi + shared.hi) * by + off);
             hi = Math.max(program, (long) Math.ceil(above - 1e-6));
         }
         boolean alone = shared.total <= 0 || own.total > Spec.ALONE_ZERO_PART * shared.total;

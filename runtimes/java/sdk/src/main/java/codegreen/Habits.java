@@ -1,5 +1,7 @@
 package codegreen;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.function.DoubleUnaryOperator;
 import java.util.function.IntToDoubleFunction;
@@ -111,5 +113,42 @@ record Habits(long period, long window, long delay) {
             steps++;
         }
         return 2.3 * n * Math.sqrt(squares / steps / 2) * Math.sqrt(n / 12);
+    }
+
+    /**
+     * Adds up, update by update, what a counter may hide that samples a part of the time alone: cg's own nemb.Changes.
+     */
+    static final class Changes {
+        private final Habits habits;
+        private final List<double[]> last = new ArrayList<>(); // ns and J of the updates of the last two periods
+        private double sum;
+
+        Changes(Habits habits) {
+            this.habits = habits;
+        }
+
+        /** The last update that was a period before another, -1 where there is none. */
+        private int before(int i) {
+            if (i < 0) return -1;
+            double end = last.get(i)[0] - 0.95 * habits.period;
+            i--;
+            while (i >= 0 && last.get(i)[0] > end) i--;
+            return i;
+        }
+
+        /** Takes the next update, and gives the squares of what is hidden up to it, in J (95 %). */
+        double add(double at, double joules) {
+            double period = habits.period;
+            if (habits.window <= 0 || habits.window >= habits.period) return 0;
+            last.add(new double[] {at, joules});
+            int i = before(last.size() - 1), j = before(i);
+            if (j < 0) return sum;
+            double[] a = last.get(i), b = last.get(j);
+            double now = (joules - a[1]) * period / (at - a[0]), was = (a[1] - b[1]) * period / (a[0] - b[0]);
+            double hides = 2 * (1 - habits.window / period) * (now - was);
+            sum += hides * hides * Math.min(1, (at - last.get(last.size() - 2)[0]) / period);
+            last.subList(0, j).clear();
+            return sum;
+        }
     }
 }

@@ -62,9 +62,31 @@ final class Samples {
     /** The updates of one counter: each came after first and not after last (ns), and tells uJ up to it. */
     private static final class Knots {
         final Longs first = new Longs(), last = new Longs(), micro = new Longs();
+        /** The bits of the squares of what the counter hides up to each, in J. */
+        final Longs hides = new Longs();
+        final Habits.Changes changes;
+
+        Knots(Habits habits) {
+            changes = new Habits.Changes(habits);
+        }
 
         int size() {
             return last.size;
+        }
+
+        double hides(int i) {
+            return Double.longBitsToDouble(hides.get(i));
+        }
+
+        /** How many at the beginning are before t, or at it, too. */
+        int count(double t, boolean with) {
+            int low = 0, high = size();
+            while (low < high) {
+                int middle = (low + high) >>> 1;
+                if (at(middle) < t || with && at(middle) == t) low = middle + 1;
+                else high = middle;
+            }
+            return low;
         }
 
         /** The middle of what is possible. */
@@ -160,7 +182,7 @@ final class Samples {
         idle = new Longs[domains.size()];
         for (int d = 0; d < energies.length; d++) {
             energies[d] = new Longs();
-            knots[d] = new Knots();
+            knots[d] = new Knots(domains.get(d).habits());
             idle[d] = new Longs();
         }
     }
@@ -191,6 +213,9 @@ final class Samples {
             knots[d].first.add(t - behind);
             knots[d].last.add(t);
             knots[d].micro.add(micro[d]);
+            int last = knots[d].size() - 1;
+            double hides = knots[d].changes.add(knots[d].at(last), knots[d].joules(last));
+            knots[d].hides.add(Double.doubleToLongBits(hides));
         }
         whole = micro.clone();
         wholeAt = t;
@@ -264,6 +289,13 @@ final class Samples {
         return domains.get(d).habits().lag(new Habits.Updates(k.size(), k::at, k::joules), start, end);
     }
 
+    /** What the counter of domain d may hide of the time from start to end, in J: it samples a part of it alone. */
+    double hidden(int d, long start, long end) {
+        Knots k = knots[d];
+        int i = k.count(start, true), j = k.count((double) end + domains.get(d).habits().period(), false);
+        return j <= i ? 0 : Math.sqrt(Math.max(0, k.hides(j - 1) - (i > 0 ? k.hides(i - 1) : 0)));
+    }
+
     /** How far from the ends of tasks samples are looked at, in ns. */
     long reach(long intervalNs) {
         long most = Math.max(5 * Spec.AROUND_NS, 20 * intervalNs);
@@ -335,6 +367,7 @@ final class Samples {
             k.first.keep(kept);
             k.last.keep(kept);
             k.micro.keep(kept);
+            k.hides.keep(kept);
             energies[d].keep(keep);
         }
         times.keep(keep);
