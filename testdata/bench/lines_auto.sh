@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# What --lines auto costs beside -g fine: three programs in four languages, each with loops and with calls. The processor
-# time that each tells at its end (Java: of its thread), the median of ROUNDS runs that take turns: alone, -g fine,
-# -g line --lines auto and -g line. The ratios are to -g fine.
+# What lines of the functions that use most cost beside -g fine, and what --lines auto makes of that: three programs in
+# four languages, each with loops and with calls. The processor time that each tells at its end (Java: of its thread),
+# the median of ROUNDS runs that take turns: alone, -g fine, -g line --lines FILE.json (the report of the run before) and
+# -g line --lines auto, whose two runs before are not in its time. The ratios are to -g fine; "left" is how many of the
+# functions that use most have no lines by auto, in the last round.
 #
 #   testdata/bench/lines_auto.sh [ROUNDS]        # 5 rounds; CG names a cg to use
 set -euo pipefail
@@ -292,11 +294,18 @@ for language in python java go c; do
       echo "$language $program alone $(sed -n 's/^cpu //p' said)"
       folder=.
       [ "$language" != go ] || folder=go
-      for way in fine "line --lines auto" line; do
-        (cd $folder && "$cg" measure -g $way ${measured[$language]} "$program" "$n" >/dev/null 2>"$work/said") ||
+      for way in fine lines auto; do
+        case $way in
+        fine) flags="-g fine -o $work/fine.json" ;;
+        lines) flags="-g line --lines $work/fine.json" ;;
+        auto) flags="-g line --lines auto -o $work/auto.json" ;;
+        esac
+        (cd $folder && "$cg" measure $flags ${measured[$language]} "$program" "$n" >/dev/null 2>"$work/said") ||
           { cat said >&2; exit 1; }
-        echo "$language $program ${way// /} $(sed -n 's/^cpu \([0-9.]*\).*/\1/p' said)"
+        echo "$language $program $way $(sed -n 's/^cpu \([0-9.]*\).*/\1/p' said)"
       done
+      echo "$language $program left $(python3 -c 'import json, sys
+print(len(json.load(open(sys.argv[1])).get("places_of", {}).get("too_dear", [])))' auto.json)"
     done
   done
 done | python3 -c '
@@ -305,9 +314,10 @@ took = collections.defaultdict(list)
 for line in sys.stdin:
     language, program, way, seconds = line.split()
     took[language, program, way].append(float(seconds))
-print("language program  alone  fine  auto  all lines  auto/fine  lines/fine")
+print("language program  alone  fine  lines   auto  lines/fine  auto/fine  left")
 for language, program, way in took:
     if way == "alone":
-        a, f, l, e = (statistics.median(took[language, program, w]) for w in ("alone", "fine", "line--linesauto", "line"))
-        print("%-8s %-7s %6.2f %5.2f %5.2f %10.2f %10.1f %11.1f" % (language, program, a, f, l, e, l / f, e / f))
+        a, f, l, e = (statistics.median(took[language, program, w]) for w in ("alone", "fine", "lines", "auto"))
+        print("%-8s %-7s %6.2f %5.2f %6.2f %6.2f %11.1f %10.1f %5d" % (
+            language, program, a, f, l, e, l / f, e / f, took[language, program, "left"][-1]))
 '
