@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"cg/attach/python"
@@ -17,6 +18,7 @@ import (
 func started(t *testing.T, script string) (pid int, in io.Writer, out *bufio.Reader) {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", script)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that what it starts ends with it
 	to, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +32,7 @@ func started(t *testing.T, script string) (pid int, in io.Writer, out *bufio.Rea
 	}
 	t.Cleanup(func() {
 		to.Close()
-		cmd.Process.Kill()
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		cmd.Wait()
 	})
 	out = bufio.NewReader(from)

@@ -26,7 +26,8 @@ package needs nothing else and can be installed without a network:
   cg sdk python codegreen && pip install ./codegreen
 
 For C and C++ these are the headers codegreen.h (sessions), codegreen_gpus.h (what
-tasks have of GPUs) and codegreen_requests.h (requests). Their sessions, and those of JavaScript, need cg when the program runs. docs/session.md describes their use.
+tasks have of GPUs) and codegreen_requests.h (requests). Sessions of C, C++ and
+JavaScript need cg when the program runs. docs/session.md describes their use.
 
 Exit status: 0; 1 if DIR cannot be written; 2 usage.`,
 		Action: runSDK,
