@@ -786,6 +786,7 @@ func goSame(t *testing.T, k goKind) {
 
 // The release before this one, which the go command gets. CG_GO names others.
 func TestGoReleases(t *testing.T) {
+	long.Skip(t, "another release of Go compiles its library four times")
 	for _, release := range append([]string{"go1.25.5"}, strings.Fields(os.Getenv("CG_GO"))...) {
 		t.Run(release, func(t *testing.T) {
 			g, err := goToolOf(release)
