@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cg/long"
 )
 
 const goBudgetTests = `package budgets
@@ -291,6 +293,7 @@ func compile(t *testing.T, args ...string) {
 // A budget in a test of JUnit 5 fails the test whose energy surely exceeds it; the XML report has the figures, and no test
 // runs beside it.
 func TestJUnitBudgets(t *testing.T) {
+	long.Skip(t, "an example of Java runs in TestBudgetExamples")
 	t.Parallel()
 	path, env, dir := javaHooks(t, "junit"), sdkMachine(t), t.TempDir()
 	source := filepath.Join(dir, "BudgetsTest.java")

@@ -52,6 +52,7 @@ func TestMavenCompilesPackages(t *testing.T) {
 
 // -prof codegreen.Jmh gives JMH's benchmarks microjoules for an operation: the example of docs/hooks.md.
 func TestJMH(t *testing.T) {
+	long.Skip(t, "JMH compiles, and starts a virtual machine for each benchmark")
 	t.Parallel()
 	path, env, dir := javaHooks(t, "jmh"), sdkMachine(t), t.TempDir()
 	source := filepath.Join(dir, "Sort.java")

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cg/long"
 )
 
 // hooksPython is an interpreter with what testdata/hooks/requirements.txt names.
@@ -54,6 +56,7 @@ def test_without():
 
 // pytest --benchmark-energy puts joules of an iteration into pytest-benchmark's JSON.
 func TestPytestBenchmark(t *testing.T) {
+	long.Skip(t, "pytest-benchmark decides how long it takes")
 	t.Parallel()
 	interpreter := hooksPython(t)
 	path := filepath.Join(t.TempDir(), "test_benchmarks.py")
@@ -176,6 +179,7 @@ print("held")
 
 // The magic %%joules shows what a cell of a real kernel takes, with cg's page.
 func TestJupyter(t *testing.T) {
+	long.Skip(t, "Jupyter's kernels start")
 	t.Parallel()
 	said, dir := inPython(t, hooksPython(t), notebook)
 	says(t, said, "held")

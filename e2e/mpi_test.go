@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"cg/long"
 	"cg/ranks"
 )
 
@@ -152,6 +153,9 @@ func calls(r ranks.Rank, function string) uint64 {
 func TestRanksOfMPI(t *testing.T) {
 	for _, mpi := range []string{ranks.OpenMPI, ranks.MPICH} {
 		t.Run(mpi, func(t *testing.T) {
+			if mpi == ranks.MPICH {
+				long.Skip(t, "ranks of C run with it")
+			}
 			run, compiler := needed(t, "mpirun."+mpi), needed(t, "mpicc."+mpi)
 			c := newCluster(t, 2)
 			if err := os.WriteFile(filepath.Join(c.dir, "p.c"), []byte(mpiProgram), 0o644); err != nil {
