@@ -69,20 +69,23 @@ func TestAskedWithoutSamples(t *testing.T) {
 		name   string
 		after  func(n int) times // n ms
 		looks  int               // one a millisecond
-		resume bool              // then a sample comes, of main>other
+		resume string            // of main and which function a sample comes then
 		want   string
 	}{
 		{"it runs in the kernel", func(n int) times { return times{true, time.Duration(n) * time.Millisecond, 0} }, 3,
-			true, "ran main>[kernel]; ran main>[kernel]; ran main>[kernel]"},
+			"other", "ran main>[kernel]; ran main>[kernel]; ran main>[kernel]"},
+		{"it runs in the kernel, maybe in another function between two calls of one", func(n int) times {
+			return times{true, time.Duration(n) * time.Millisecond, 0}
+		}, 2, "draw", "ran main>[kernel]; ran main>[kernel]"},
 		{"it waits for a processor", func(n int) times { // which is told once it has one
 			return times{true, 0, time.Duration(n/3*3) * time.Millisecond}
-		}, 3, true, "waited main>[kernel]; waited main>[kernel]; waited main>[kernel]"},
-		{"nothing is known yet", func(int) times { return times{ready: true} }, 2, false,
+		}, 3, "other", "waited main>[kernel]; waited main>[kernel]; waited main>[kernel]"},
+		{"nothing is known yet", func(int) times { return times{ready: true} }, 2, "",
 			"open [kernel]; open [kernel]"},
-		{"it sleeps, and is not asked each time", func(int) times { return times{} }, 40, false,
+		{"it sleeps, and is not asked each time", func(int) times { return times{} }, 40, "",
 			"waited main>draw"},
 		{"it never leaves the kernel", func(n int) times { return times{true, time.Duration(n) * time.Millisecond, 0} },
-			102, false, strings.Repeat("ran [kernel]; ", 101) + "open [kernel]"},
+			102, "", strings.Repeat("ran [kernel]; ", 101) + "open [kernel]"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s, l, show := asked(t)
@@ -96,9 +99,9 @@ func TestAskedWithoutSamples(t *testing.T) {
 					looks = append(looks, look)
 				}
 			}
-			if test.resume {
+			if test.resume != "" {
 				show(test.after(test.looks))
-				other := s.sites.number(checkpoint.Site{Func: "other", Kind: checkpoint.Function})
+				other := s.sites.number(checkpoint.Site{Func: test.resume, Kind: checkpoint.Function})
 				if !l.kernel.resume(now+ms, l.path, []checkpoint.SiteID{l.path[0], other}) {
 					t.Error("it did not run until the sample")
 				}

@@ -93,6 +93,9 @@ func (k *kernel) resume(now checkpoint.Instant, before, after []checkpoint.SiteI
 	for n < min(len(before), len(after)) && before[n] == after[n] {
 		n++
 	}
+	if n == len(before) && n == len(after) && n > 1 {
+		n-- // it may have returned and begun again: the time can be of another that its caller called meanwhile
+	}
 	k.place(before[:n])
 	if ran, waited, ok := k.thread.scheduled(); ok && k.thread.known {
 		k.thread.take(ran, waited, now)

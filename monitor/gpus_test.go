@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -179,7 +180,8 @@ func TestGPUsOfLateCounters(t *testing.T) {
 			s.second(50)
 		}
 		last := s.end()
-		for _, of := range []Part{last.Processes[0].GPU, last.Targets[0].GPU} {
+		user := slices.IndexFunc(last.Processes, func(p Process) bool { return p.ID.PID == 10 })
+		for _, of := range []Part{last.Processes[user].GPU, last.Targets[0].GPU} {
 			all = append(all, of.Hi)
 		}
 		return append(all, last.Domains[1].Hi*last.Domains[1].Groups.Joules())
