@@ -32,7 +32,8 @@ energy, the median half width of the intervals, how many values are not
 resolvable or have no interval and why, with the runs of which nothing is told,
 how many intervals have the truth, and the error of the whole program's energy
 with how many of its intervals hold. A row that holds clearly less than 93 % says
-"too few". A row takes --runs times 3 to 10 seconds.
+"too few", one that holds more than 97 % "wide". A row takes --runs times 3 to 10
+seconds. Where intervals are wider than the energies, the row says what is unknown.
 
 --live --report FILE says nothing of simulated counters. It watches each source of
 energy of this machine by itself, at rest and under load: what its counters claim

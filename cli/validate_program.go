@@ -41,7 +41,10 @@ type laboratoryRow struct {
 	Median    *float64    `json:"median_error_percent"`
 	Worst     float64     `json:"worst_error_percent"`
 	HalfWidth *float64    `json:"median_half_width_percent"`
-	Kept      *bool       `json:"kept"`
+	// Unknown is why the median half width may be more than 100 %, where it is.
+	Unknown string `json:"not_known,omitempty"`
+	Kept    *bool  `json:"kept"`
+	Wide    bool   `json:"wide,omitempty"` // it holds more intervals than it needs to
 	// Of the runs by counters: how many told the program's energy, how many of these intervals hold, and the mean of
 	// the errors whatever their sign.
 	Programs     int      `json:"programs"`
@@ -170,8 +173,11 @@ func (row laboratoryRow) with(r *laboratory.Row) laboratoryRow {
 	}
 	row.Runs, row.Values, row.Held, row.Untold, row.Unresolved = r.Runs, r.Values, r.Held, r.Untold, r.Unresolved
 	row.Bias, row.Median, row.Worst, row.HalfWidth = 100*r.Bias, percent(r.Median), 100*r.Worst, percent(r.HalfWidth)
+	if r.HalfWidth > 1 {
+		row.Unknown = r.Case.Wide
+	}
 	kept := r.IsKept()
-	row.Kept = &kept
+	row.Kept, row.Wide = &kept, r.IsWide()
 	row.Programs, row.ProgramsHeld = r.Programs, r.Whole
 	if r.Programs > 0 {
 		row.ProgramError = percent(r.WholeOff)
@@ -227,12 +233,19 @@ func (r laboratoryRow) print(w io.Writer) error {
 		}
 		return fmt.Sprintf("%.1f", *v)
 	}
+	width := number(r.HalfWidth)
+	if r.Unknown != "" {
+		width += ", not known: " + r.Unknown
+	}
 	says := ""
-	if !*r.Kept {
+	switch {
+	case !*r.Kept:
 		says = ", too few"
+	case r.Wide:
+		says = ", wide"
 	}
 	_, err := shown.Fprintf(w, "| %s | %s | %g ms | %d | %+.1f | %s | %.1f | %s | %s | %.1f %%%s | %s |\n", r.Program,
-		r.Language, r.IntervalMs, r.Values, r.Bias, number(r.Median), r.Worst, number(r.HalfWidth),
+		r.Language, r.IntervalMs, r.Values, r.Bias, number(r.Median), r.Worst, width,
 		r.untold(),
 		100*float64(r.Held)/math.Max(1, float64(r.Values)), says, r.whole())
 	return err

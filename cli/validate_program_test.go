@@ -26,7 +26,7 @@ func TestRowSaysWhatIsNotTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "| five | c | 1 ms | 3 | +10.0 | 10.0 | 10.0 | 20.0 | 3: no sensor 2; collinear \\| now 1; " +
-		"nothing told in run 2: the counter stood \\| for 2 s | 100.0 % | 10.0, 1 of 1 |\n"
+		"nothing told in run 2: the counter stood \\| for 2 s | 100.0 %, wide | 10.0, 1 of 1 |\n"
 	if text.String() != want {
 		t.Errorf("%swant\n%s", text.String(), want)
 	}
@@ -38,6 +38,21 @@ func TestRowSaysWhatIsNotTold(t *testing.T) {
 		`"silent_runs":[{"run":2,"why":"the counter stood | for 2 s\n\n"}]`} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("%s, want %s in it", b, want)
+		}
+	}
+}
+
+// A row whose intervals are wider than the energies says what is not known.
+func TestRowSaysWhyItIsWide(t *testing.T) {
+	for _, test := range []struct {
+		hi   float64
+		want string
+	}{{29, "| 90.0 |"}, {32, "| 105.0, not known: the neighbour's power |"}} {
+		r := laboratory.Row{Case: laboratory.Case{Wide: "the neighbour's power"}}
+		r.Add(laboratory.Outcome{Values: []laboratory.Value{{Truth: 10, Figure: 11, Lo: 11, Hi: test.hi, Told: true}}})
+		var text strings.Builder
+		if err := (laboratoryRow{}).with(&r).print(&text); err != nil || !strings.Contains(text.String(), test.want) {
+			t.Errorf("%v, %q, want %q in it", err, text.String(), test.want)
 		}
 	}
 }

@@ -40,14 +40,7 @@ func Cases() (all []Case) {
 		Machine{Idle: 4, Sockets: 2})
 	add("eight sockets", "c", 10*ms, five, Machine{Idle: 4, Sockets: 8})
 	add("counter low-passed, 5 ms", "c", ms, five, Machine{Idle: 4, Filter: 5 * ms})
-	add("neighbour of 16 W in bursts", "c", 10*ms, five, Machine{Idle: 4,
-		Neighbour: Neighbour{Watts: 16, Busy: 60 * ms, Quiet: 60 * ms}})
-	add("neighbour of 40 W in bursts", "c", 10*ms, five, Machine{Idle: 4,
-		Neighbour: Neighbour{Watts: 40, Busy: 60 * ms, Quiet: 60 * ms}})
-	add("neighbour of 16 W, idle before", "c", 10*ms, five, Machine{Idle: 4,
-		Neighbour: Neighbour{Watts: 16, Busy: 60 * ms, Quiet: 60 * ms, After: 1500 * ms}})
-	add("neighbour on the same core", "c", 10*ms, five, Machine{Idle: 4, Siblings: true,
-		Neighbour: Neighbour{Watts: 16, Busy: 60 * ms, Quiet: 60 * ms, After: 1500 * ms}})
+	addNeighbours(add, five)
 	add("two frequencies, 300 ms", "c", ms, five, Machine{Idle: 4, Clocks: 300 * ms})
 	add("a big and a little core", "c", ms, Program{Functions: 3, Mean: 5 * ms, Processes: 2,
 		Length: 2 * time.Second}, Machine{Idle: 4, Little: true})
@@ -57,4 +50,23 @@ func Cases() (all []Case) {
 	add("estimate, five, 0.5 ms", "python", 10*ms, Program{Functions: 5, Mean: ms / 2}, Machine{}).Estimate = true
 	add("estimate, five, 5 ms", "java", 10*ms, five, Machine{}).Estimate = true
 	return all
+}
+
+// addNeighbours adds the rows of a neighbour that runs in bursts of 60 ms. /proc/stat tells its time in ticks of 10 ms.
+func addNeighbours(add func(name, language string, every time.Duration, p Program, m Machine) *Case, five Program) {
+	const ms = time.Millisecond
+	const ticks = "the neighbour's power: its time is told in ticks of 10 ms, and 3 s may not show it"
+	bursts := Neighbour{Watts: 16, Busy: 60 * ms, Quiet: 60 * ms}
+	later := bursts
+	later.After = 1500 * ms
+	long := five
+	long.Length = 12 * time.Second
+	add("neighbour of 16 W in bursts", "c", 10*ms, five, Machine{Idle: 4, Neighbour: bursts}).Wide = ticks
+	dear := bursts
+	dear.Watts = 40
+	add("neighbour of 40 W in bursts", "c", 10*ms, five, Machine{Idle: 4, Neighbour: dear}).Wide =
+		"idle power: it is measured beside the neighbour"
+	add("neighbour of 16 W, idle before", "c", 10*ms, five, Machine{Idle: 4, Neighbour: later}).Wide = ticks
+	add("neighbour of 16 W, idle before, 12 s", "c", 10*ms, long, Machine{Idle: 4, Neighbour: later})
+	add("neighbour on the same core", "c", 10*ms, five, Machine{Idle: 4, Siblings: true, Neighbour: later}).Wide = ticks
 }

@@ -156,6 +156,12 @@ func TestValues(t *testing.T) {
 	if row.Held = 925; !row.IsKept() {
 		t.Error("925 of 1000 may be 93 %")
 	}
+	if row.Held = 970; row.IsWide() {
+		t.Error("970 of 1000 are not more than 97 %")
+	}
+	if row.Held = 971; !row.IsWide() || (&Row{}).IsWide() {
+		t.Error("971 of 1000 are more than 97 %, and none of none")
+	}
 }
 
 // A run in which nothing is told says why: what cg says of the run's energy, or else of its functions.

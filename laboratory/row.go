@@ -34,8 +34,9 @@ type Silence struct {
 	Why string // Outcome.Untold
 }
 
-// Promised is the least part of its intervals that a row should hold.
-const Promised = 0.93
+// Promised is the least part of its intervals that a row should hold, Enough the most: intervals that hold more are
+// wider than they need to be.
+const Promised, Enough = 0.93, 0.97
 
 // Add takes what one run showed.
 func (r *Row) Add(o Outcome) {
@@ -86,6 +87,9 @@ func (r *Row) IsKept() bool {
 	n := float64(r.Values)
 	return n > 0 && float64(r.Held) >= Promised*n-3*math.Sqrt(2*Promised*(1-Promised)*n)
 }
+
+// IsWide reports whether a row holds more intervals than Enough.
+func (r *Row) IsWide() bool { return r.Values > 0 && r.Coverage() > Enough }
 
 func median(all []float64) float64 {
 	if len(all) == 0 {
