@@ -63,6 +63,7 @@ type body struct {
 	places                     []*part
 	rel                        string // the file, as the program's folder sees it
 	placeAt                    map[partKey]*part
+	met, told                  []bool // in each run of the side: whether it was called, and whether its places are told
 }
 
 func (b *body) key() string { return b.language + "\x00" + b.name }
@@ -105,7 +106,7 @@ func bodies(runs []comparedRun, take func(string) bool) []*body {
 			if b == nil {
 				b = &body{language: f.Language, name: f.Name, kind: f.Kind, file: f.File, line: f.Line,
 					rel: rel, runs: make([]bound, len(runs)), times: make([]*report.CallsTime, len(runs)),
-					placeAt: map[partKey]*part{}}
+					placeAt: map[partKey]*part{}, met: make([]bool, len(runs)), told: make([]bool, len(runs))}
 				for k := range b.runs {
 					b.runs[k] = zeroIf(runs[k].program.value != nil)
 				}
@@ -121,6 +122,9 @@ func bodies(runs []comparedRun, take func(string) bool) []*body {
 			b.times[i] = b.times[i].Plus(f.CallsTime)
 			b.parts(&f, rel, i, runs)
 		}
+	}
+	for _, b := range all {
+		b.leaveUntold()
 	}
 	return all
 }

@@ -25,9 +25,11 @@ type PlaceChange struct {
 	Text     string `json:"text,omitempty"` // the line in HEAD, where it is known
 	// Was is the line in BASE where it is another, and MatchedBy how it was found: text, neighbours (it stands between
 	// lines that are the same) or place (its distance from the first line of the function).
-	Was       string  `json:"was,omitempty"`
-	MatchedBy string  `json:"matched_by"`
-	BaseCount float64 `json:"base_count"` // how often a call came there, means over runs; 0 of the rest
+	Was       string `json:"was,omitempty"`
+	MatchedBy string `json:"matched_by"`
+	// BaseCount and HeadCount are how often a call came there, means over the runs that tell places of the function (as
+	// all figures of places); 0 of the rest.
+	BaseCount float64 `json:"base_count"`
 	HeadCount float64 `json:"head_count"`
 	// BaseOwnPowerRuns and HeadOwnPowerRuns are in how many runs the data show a power of its own. In the others its
 	// energy is a part of its function's, by time.
@@ -41,8 +43,8 @@ type OneSidedPlace struct {
 	Line    int      `json:"line"`
 	EndLine int      `json:"end_line"`
 	Text    string   `json:"text,omitempty"`
-	Count   float64  `json:"count"`         // mean over runs
-	EnergyJ *float64 `json:"self_energy_j"` // mean over runs
+	Count   float64  `json:"count"`         // mean over the runs that tell places of the function
+	EnergyJ *float64 `json:"self_energy_j"` // mean over them
 }
 
 // PlaceIn is a change of a place with the function that it is in.
@@ -82,6 +84,7 @@ func (p *part) isRest() bool { return p.at.kind == string(checkpoint.RestPlace) 
 
 // parts adds the places of a function of a file, as the program's folder sees it, in run number i of a side.
 func (b *body) parts(f *report.Function, file string, i int, runs []comparedRun) {
+	b.met[i], b.told[i] = true, b.told[i] || len(f.Places) > 0
 	for _, p := range f.Places {
 		key := partKey{file, f.Line, p.Line, p.EndLine, p.Kind, p.Ordinal}
 		if key.kind == string(checkpoint.RestPlace) { // a function has one, wherever it stands
@@ -105,6 +108,22 @@ func (b *body) parts(f *report.Function, file string, i int, runs []comparedRun)
 		if p.EnergyMethod == attribute.Regression && q.ownIn != i { // several functions of a name have one rest
 			q.own, q.ownIn = q.own+1, i
 		}
+	}
+}
+
+// leaveUntold leaves out the runs in which the function was called and its places are not told: --lines auto chooses
+// anew in each run. Nothing is known of them there, which is not 0 J.
+func (b *body) leaveUntold() {
+	untold := func(i int) bool { return b.met[i] && !b.told[i] }
+	for _, p := range b.places {
+		var runs []bound
+		for i, r := range p.runs {
+			if !untold(i) {
+				runs = append(runs, r)
+			}
+		}
+		p.count *= float64(len(p.runs)) / float64(len(runs))
+		p.runs = runs
 	}
 }
 

@@ -3,6 +3,7 @@ package compare_test
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -247,6 +248,28 @@ func TestLinesTooDearOnOneSide(t *testing.T) {
 		if _, err := compare.Compare(sides[0], sides[1], compare.Options{}); err == nil ||
 			!strings.Contains(err.Error(), "granularities: line and fine") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestLinesOfSomeRuns: a run that tells no lines of a function, as --lines auto chose, does not tell that they used 0 J.
+// One in which the function was not called does.
+func TestLinesOfSomeRuns(t *testing.T) {
+	without := linedRun(t, "c", "1", "a=2")
+	without.Functions[0].Places = nil
+	uncalled := linedRun(t, "c", "1", "a=2")
+	uncalled.Functions = nil
+	for _, test := range []struct {
+		run  *report.Run
+		runs int
+		want float64
+	}{{without, 2, 2}, {uncalled, 3, 4.0 / 3}} {
+		c := compared(t, runsSide("a", linedRun(t, "a", "1", "a=2"), linedRun(t, "b", "1", "a=2"), test.run),
+			runsSide("d", linedRun(t, "d", "1", "a=2")), compare.Options{})
+		p := c.Functions[0].Places[0]
+		if p.Base.Runs != test.runs || p.Base.Value == nil || math.Abs(*p.Base.Value-test.want) > 1e-9 ||
+			math.Abs(p.BaseCount-test.want) > 1e-9 {
+			t.Errorf("%+v of %d runs, %v times, want %v J", p.Base.Value, p.Base.Runs, p.BaseCount, test.want)
 		}
 	}
 }

@@ -373,7 +373,7 @@ func (s *Stream) learn(t *answered, micro float64) {
 		s.active = t.to
 		return
 	}
-	if s.active != 0 && t.from < s.active+checkpoint.Instant(settled) {
+	if s.active != 0 && t.from < s.active+checkpoint.Instant(max(settled, s.Habits.Settled())) {
 		return
 	}
 	if len(t.contexts) == 0 {

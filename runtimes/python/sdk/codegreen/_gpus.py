@@ -243,6 +243,8 @@ def wait_for_counters(session, end):
     samples, source = session._samples, session._source
     source.read(samples)
     while samples.awaits_counter(end) and monotonic_ns() < samples.gpu_deadline(end) and not source.ended():
+        if session._until is not None and monotonic_ns() >= session._until:
+            break
         time.sleep(0.01)
         source.read(samples)
 

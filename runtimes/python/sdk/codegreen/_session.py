@@ -196,9 +196,9 @@ class Session:
         longer than the power after the last task is looked at."""
         source = self._source
         try:
+            if patience == HURRY:
+                self._hurry()
             if not source.last:
-                if patience == HURRY:
-                    self._hurry()
                 self._settle()
             elif source.domains:
                 end = max((t.ended_at_mono_ns or 0 for t in self._pending if t._energy is UNKNOWN), default=0)
