@@ -54,8 +54,9 @@ cg report BASE.json HEAD.json -o page.html shows two runs of cg measure as a pag
 with these verdicts and the call paths of both in one picture.
 
 Exit status: 0; 1 if the sides cannot be compared, no energy (of BenchmarkDotNet: no
-time) of them is known, or, with --fail-on-regression, an energy is higher or the
-program's cannot be compared; 2 usage.`,
+time) of them is known, or, with --fail-on-regression, an energy is higher, the
+program's cannot be compared, or --lines auto chose other functions on the two sides;
+2 usage.`,
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "base",
 				Usage: "a run of the base, `FILE`, once or several times; then all RUNs are of the head"},

@@ -43,10 +43,11 @@ type linesWish struct {
 func linesFlag() cli.Flag {
 	return &cli.StringSliceFlag{Name: "lines",
 		Usage: "with -g line or block, tell lines or blocks of these functions (`WHICH`): all (the default); auto, " +
-			"which runs the program three times: with -g fine, with lines to see what they cost (the output of " +
-			"both is thrown away), and for the report; standard input is empty in all (--stdin FILE). It takes " +
-			"those that use 90 % of the energy, but for those whose lines would cost too much; FILE.json, an " +
-			"earlier report, for the same there; or NAME,NAME, qualified names with * and ?"}
+			"which runs the program three times: with -g fine, with lines to see what they cost (ended after 10 s, " +
+			"or ten times the first; the output of both is thrown away), and for the report; standard input is " +
+			"empty in all (--stdin FILE). It takes those that use 90 % of the energy, but for those whose lines " +
+			"would cost too much; FILE.json, an earlier report, for the same there; or NAME,NAME, qualified " +
+			"names with * and ?"}
 }
 
 // linesOf reads --lines. A file is one that ends in .json.

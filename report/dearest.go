@@ -60,7 +60,7 @@ func (p *PlacesOf) SaysTooDear() string {
 	} else {
 		why += fmt.Sprintf("took %.1f times the processor time of -g fine", *p.Times)
 	}
-	return fmt.Sprintf("--lines auto tells no lines or blocks of %s: %s; --lines %s tells them all the same", names,
+	return fmt.Sprintf("--lines auto tells no lines or blocks of %s: %s; --lines %s tells those of them alone", names,
 		why, asLines(p.TooDear[:min(len(p.TooDear), 3)]))
 }
 

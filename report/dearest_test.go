@@ -97,7 +97,7 @@ func TestAffordable(t *testing.T) {
 	}
 }
 
-// TestTooDearIsSaid: which functions have no lines, why, and what tells them all the same, is a warning of the run.
+// TestTooDearIsSaid: which functions have no lines, why, and what tells them nevertheless, is a warning of the run.
 func TestTooDearIsSaid(t *testing.T) {
 	times, limit, fine := 9.04, 10.0, 0.42
 	for _, c := range []struct {
@@ -114,7 +114,7 @@ func TestTooDearIsSaid(t *testing.T) {
 	} {
 		r := &Run{}
 		r.notePlaces(Facts{PlacesOf: &c.of})
-		want := "--lines auto tells no lines or blocks of " + c.want + " tells them all the same"
+		want := "--lines auto tells no lines or blocks of " + c.want + " tells those of them alone"
 		if len(r.Warnings) != 1 || r.Warnings[0].Message != want {
 			t.Errorf("%+v, want %s", r.Warnings, want)
 		}

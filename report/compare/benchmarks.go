@@ -52,7 +52,7 @@ func compareBenchmarks(base, head Side, o Options) (*Result, error) {
 	if err := distinctBenchmarks(base, head); err != nil {
 		return nil, err
 	}
-	if err := c.refused(o); err != nil {
+	if err := c.refused(o, alike); err != nil {
 		return nil, err
 	}
 	times := [2]map[string][]float64{timesOf(base), timesOf(head)}

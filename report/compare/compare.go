@@ -34,6 +34,8 @@ func (Verdict) All() []string {
 
 // Result is what saved runs say of a change from BASE to HEAD.
 type Result struct {
+	linesCost string // LinesCost
+
 	Comparison Meta     `json:"comparison"`
 	Base       SideMeta `json:"base"`
 	Head       SideMeta `json:"head"`
@@ -170,12 +172,13 @@ func Compare(base, head Side, o Options) (*Result, error) {
 		Different: differences(sides), Worse: []string{}, Notes: []string{},
 		Totals: []Change{}, Functions: []FunctionChange{}, OnlyInBase: []OneSided{}, OnlyInHead: []OneSided{},
 	}
-	if err := c.refused(o); err != nil {
+	if err := c.refused(o, howAlike(sides)); err != nil {
 		return nil, err
 	}
 	c.undivided(sides)
 	c.totals(sides, o.Threshold)
 	c.functions(sides, o)
+	c.linesCost = c.costOfLines(sides)
 	c.notes(sides, o)
 	for _, t := range c.Totals {
 		if t.Verdict == Higher && t.IsEnergy() {
@@ -513,11 +516,14 @@ func (c *Result) notes(sides [2]*sideRuns, o Options) {
 }
 
 // Fault is why a comparison is no reason to let a change pass, "" where nothing
-// is higher than the threshold allows and the program's energy could be compared.
+// is higher than the threshold allows, the program's energy could be compared, and what lines cost is in both sides.
 func (c *Result) Fault() string {
 	var out []string
 	if c.Verdict == NotComparable {
 		out = append(out, "the energy of the program cannot be compared: "+c.Totals[0].Why)
+	}
+	if c.linesCost != "" {
+		out = append(out, c.linesCost)
 	}
 	if len(c.Worse) > 0 {
 		text := c.Worse[0]

@@ -12,7 +12,7 @@ import (
 )
 
 // refused is why sides that differ in more than the program are not compared, nil where they do not or may.
-func (c *Result) refused(o Options) error {
+func (c *Result) refused(o Options, how string) error {
 	if len(c.Different) == 0 || o.Allow {
 		return nil
 	}
@@ -22,7 +22,18 @@ func (c *Result) refused(o Options) error {
 	}
 	return errors.New("the sides cannot be compared: they differ in more than the program (" +
 		strings.Join(what, "; ") +
-		"): measure both alike, or --allow-different compares them all the same and says so")
+		"): " + how + ", or --allow-different compares them all the same and says so")
+}
+
+// alike is what to do where the sides differ.
+const alike = "measure both alike"
+
+// howAlike is alike, with what runs of --lines auto need for it.
+func howAlike(sides [2]*sideRuns) string {
+	if slices.ContainsFunc(slices.Concat(sides[0].runs, sides[1].runs), comparedRun.fellBack) {
+		return alike + ", with --lines FILE.json, since --lines auto found lines too dear in some runs (lines-dear)"
+	}
+	return alike
 }
 
 // distinct refuses a run that is there twice.

@@ -396,6 +396,24 @@ func (c *Result) otherPlaces() bool {
 	return isLined(c.Base.Granularity) && isLined(c.Head.Granularity) && c.Base.Granularity != c.Head.Granularity
 }
 
+// costOfLines says that the sides tell lines of other functions, as --lines auto chose, "" where they do not. What
+// lines cost is in the energies then: these do not tell what a change of the program costs.
+func (c *Result) costOfLines(sides [2]*sideRuns) string {
+	oneSide := slices.ContainsFunc(c.Functions, func(f FunctionChange) bool { return f.onOneSide })
+	auto := func(r comparedRun) bool {
+		return r.run != nil && r.run.PlacesOf != nil && r.run.PlacesOf.Chosen == "auto"
+	}
+	if fellBack(sides) < 0 && !(oneSide && slices.ContainsFunc(slices.Concat(sides[0].runs, sides[1].runs), auto)) {
+		return ""
+	}
+	return fmt.Sprintf("BASE and HEAD have %ss of different functions, and what %ss cost is in their energies: "+
+		"measure both with --lines FILE.json", c.PlaceWord(), c.PlaceWord())
+}
+
+// LinesCost is why the energies of the two sides do not tell what a change of the program costs: lines of other
+// functions. "" where they do.
+func (c *Result) LinesCost() string { return c.linesCost }
+
 // fellBackNote says that one side has no lines, and what that means for its functions; "" where there is no such side.
 func (c *Result) fellBackNote(sides [2]*sideRuns) string {
 	i := fellBack(sides)

@@ -232,6 +232,17 @@ func TestLinesTooDearOnOneSide(t *testing.T) {
 			slices.ContainsFunc(c.Notes, func(n string) bool { return strings.Contains(n, "on one side only") }) {
 			t.Errorf("%s: %+v %q", name, c.Functions, c.Notes)
 		}
+		if fault := c.Fault(); !strings.Contains(fault, "have lines of different functions") { // neither passes nor fails a change
+			t.Errorf("%s: fault %q", name, fault)
+		}
+		junit := string(reporttest.Write(t, "junit", c, format.Options{}))
+		if !strings.Contains(junit, "<error") || !strings.Contains(junit, "have lines of different functions") {
+			t.Errorf("%s: %s", name, junit)
+		}
+	}
+	same := compared(t, runsSide("a", lined("a")), runsSide("b", lined("b")), compare.Options{})
+	if same.Fault() != "" {
+		t.Error(same.Fault())
 	}
 	block := lined("a")
 	block.Meta.Granularity = "block"
@@ -246,7 +257,8 @@ func TestLinesTooDearOnOneSide(t *testing.T) {
 		"some have lines":     {runsSide("a", lined("a")), runsSide("b", fell("b"), lined("d"))},
 	} {
 		if _, err := compare.Compare(sides[0], sides[1], compare.Options{}); err == nil ||
-			!strings.Contains(err.Error(), "granularities: line and fine") {
+			!strings.Contains(err.Error(), "granularities: line and fine") ||
+			strings.Contains(err.Error(), "--lines FILE.json") != (name == "some have lines") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

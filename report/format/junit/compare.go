@@ -14,8 +14,8 @@ import (
 )
 
 // writeComparison writes a comparison as tests, one for each energy that was compared: a
-// failure where it is higher, an error where the program's cannot be compared,
-// skipped where another cannot.
+// failure where it is higher, an error where the program's cannot be compared or each
+// side has lines of other functions, skipped where another cannot.
 func writeComparison(w io.Writer, c *compare.Result, _ format.Options) error {
 	at, _ := time.Parse(report.StampLayout, c.Head.StartedAt)
 	s := suite{Name: "cg compare", At: at, Hostname: c.Head.Hostname, Properties: [][2]string{
@@ -34,6 +34,8 @@ func writeComparison(w io.Writer, c *compare.Result, _ format.Options) error {
 			change.InWords()
 		k.Text = strings.Join(c.Notes, "\n")
 		switch {
+		case c.LinesCost() != "" && change.Of == c.Totals[0].Of:
+			k.State, k.Message = errored, c.LinesCost()
 		case change.Verdict == compare.Higher:
 			k.State = failed
 		case change.Verdict == compare.NotComparable && change.Of == c.Totals[0].Of:
