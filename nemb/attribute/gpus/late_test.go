@@ -13,7 +13,7 @@ import (
 // lateGPU draws 50 W, and 300 W more while somebody computes. Its counter moves each period by the mean of a window that
 // ended some time ago, and the driver tells each 250 ms who computed.
 func lateGPU(h nemb.Habits, end float64, users map[int][][2]float64) (used map[int]nemb.Energy, bounds map[int][3]float64,
-	lag map[int]Lag) {
+	lag map[int]Lag, resting nemb.IdlePower) {
 	const idle, busy = 50., 300.
 	drawn := func(t float64) float64 { // J
 		sum := idle * t
@@ -63,7 +63,7 @@ func lateGPU(h nemb.Habits, end float64, users map[int][][2]float64) (used map[i
 		}
 	}
 	take(s.Settle(true))
-	return used, bounds, lag
+	return used, bounds, lag, s.idle()
 }
 
 // What a counter that is late tells of a process after it has ended is within the process's bounds: of one long run, of
@@ -80,7 +80,7 @@ func TestLateCounters(t *testing.T) {
 			"one run": {1: {{5, 30}}}, "bursts": {1: bursts},
 			"turns": {1: {{5, 10}, {15, 20}}, 2: {{10, 15}, {20, 25}}}, "to the end": {1: {{5, 60}}},
 		} {
-			used, bounds, lag := lateGPU(h, 60, users)
+			used, bounds, lag, _ := lateGPU(h, 60, users)
 			for pid, spans := range users {
 				truth := 0.0
 				for _, s := range spans {
@@ -102,7 +102,22 @@ func TestLateCounters(t *testing.T) {
 			}
 		}
 	}
-	if _, _, lag := lateGPU(nemb.Habits{Period: 100 * ms, Window: 25 * ms}, 20, map[int][][2]float64{1: {{5, 10}}}); lag[1] != (Lag{}) {
+	if _, _, lag, _ := lateGPU(nemb.Habits{Period: 100 * ms, Window: 25 * ms}, 20, map[int][][2]float64{1: {{5, 10}}}); lag[1] != (Lag{}) {
 		t.Errorf("a counter that is not late: %+v", lag[1])
+	}
+}
+
+// What a counter tells late of bursts is no idle power, be it later than a GPU's power takes to fall.
+func TestIdlePowerOfLateCounters(t *testing.T) {
+	bursts := [][2]float64{}
+	for at := 6.; at < 55; at += 6 {
+		bursts = append(bursts, [2]float64{at, at + 0.5})
+	}
+	for _, delay := range []time.Duration{400 * time.Millisecond, 2 * time.Second} {
+		h := nemb.Habits{Period: 50 * time.Millisecond, Window: 50 * time.Millisecond, Delay: delay}
+		_, _, _, resting := lateGPU(h, 60, map[int][][2]float64{1: bursts})
+		if math.Abs(resting.Power-50) > 1 {
+			t.Errorf("%v late: %.1f W at rest, want 50", delay, resting.Power)
+		}
 	}
 }
