@@ -327,8 +327,7 @@ func (c *collector) halve() {
 	clear(c.blocks[len(kept):])
 	c.blocks = kept
 	c.per *= 2
-	c.lags.look.first /= 2
-
+	c.lags.look.first = (c.lags.look.first + 1) / 2 // so that what is hidden where it begins is known
 }
 
 // join is a block and the one that follows it as one.

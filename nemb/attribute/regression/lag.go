@@ -176,18 +176,10 @@ func (r *regression) bestLag(p []float64) (best lag) {
 	most := 0.0
 	x := make([]float64, r.width())
 	for j := range lagPeriods {
-		before, zl, zu, lu, uu := 0.0, 0.0, 0.0, 0.0, 0.0
+		zl, zu, lu, uu := 0.0, 0.0, 0.0, 0.0
+		before := r.hides(r.prior, j, r.at(0), p, x)
 		for i := range r.c.blocks {
-			clear(x)
-			for _, e := range r.c.blocks[i].lags[j] {
-				if r.has(e.Column) {
-					x[r.of(e.Column)] += float64(e.Time) * 1e-6
-				}
-			}
-			now := 0.0
-			for k, t := range x {
-				now += r.at(i) * p[k] * t
-			}
+			now := r.hides(&r.c.blocks[i], j, r.at(i), p, x)
 			zl, zu = left[i]+r.theta*zl, before-now+r.theta*zu
 			lu += r.known(i) * zl * zu
 			uu += r.known(i) * zu * zu
@@ -201,4 +193,21 @@ func (r *regression) bestLag(p []float64) (best lag) {
 		return lag{}
 	}
 	return best
+}
+
+// hides is the energy that constant j hides at the end of a block with these powers, in millijoules. It uses x.
+func (r *regression) hides(b *block, j int, level float64, p, x []float64) (energy float64) {
+	if b == nil {
+		return 0
+	}
+	clear(x)
+	for _, e := range b.lags[j] {
+		if r.has(e.Column) {
+			x[r.of(e.Column)] += float64(e.Time) * 1e-6
+		}
+	}
+	for k, t := range x {
+		energy += level * p[k] * t
+	}
+	return energy
 }

@@ -3,6 +3,7 @@ package regression
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -134,6 +135,97 @@ func TestReckonedLags(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// oneFunction is a run of so many blocks in which one function runs all the time, in two collectors: one that looks for
+// filters, and one that has followed from the start.
+func oneFunction(blocks int) (looks, follows *collector) {
+	looks, follows = newCollector(1e6, 0, nil), newCollector(1e6, 0, nil)
+	follows.lags.look.state = settled
+	for range blocks * blockPeriods {
+		for _, c := range []*collector{looks, follows} {
+			c.add(1e6, []float64{1e4}, []Entry{{First, 1e6}}, true)
+		}
+	}
+	return looks, follows
+}
+
+// A later look begins with what a filter hides there: as if it had been followed from the start.
+func TestLaterLookBeginsWarm(t *testing.T) {
+	const first = lagBlocks + lagBlocks/4 // the first look, and a pause
+	looks, follows := oneFunction(first + 20)
+	if l := looks.lags.look; l.state != looking || l.first != first {
+		t.Fatalf("%+v, want a look from block %d on", l, first)
+	}
+	entries := 0
+	for i := range looks.blocks {
+		entries += looks.blocks[i].entries()
+		for j, periods := range lagPeriods {
+			got, want := looks.blocks[i].lags[j], follows.blocks[i].lags[j]
+			if i < first-1 {
+				continue
+			}
+			if len(got) != 1 || math.Abs(float64(got[0].Time-want[0].Time)) > 0.25*periods*1e6 {
+				t.Errorf("%g periods, block %d: %v, want %v", periods, i, got, want)
+			}
+		}
+	}
+	if entries != looks.entries {
+		t.Errorf("%d entries, want %d", looks.entries, entries)
+	}
+}
+
+// The blocks that decide have the time that they took, from the first one on, also where blocks are joined meanwhile.
+func TestLaterLookDecidesByWholeBlocks(t *testing.T) {
+	looks, _ := oneFunction(lagBlocks + lagBlocks/4 + 100)
+	for _, first := range []int{looks.lags.look.first, looks.lags.look.first + 1} { // + 1: odd
+		c := *looks
+		c.blocks = slices.Clone(c.blocks)
+		c.lags.look.first = first
+		c.blocks[first-2].lags = lagged{} // as between looks
+		for _, joined := range []bool{false, true} {
+			if joined {
+				c.halve()
+			}
+			r := c.seen(0)
+			if r == nil {
+				t.Fatal("nothing to fit")
+			}
+			x := make([]float64, r.width())
+			for j := range lagPeriods {
+				r.lag = lag{j, 1}
+				for i := range r.c.blocks {
+					r.dense(i, x)
+					if want := r.c.blocks[i].span * 1e-6; math.Abs(x[0]/want-1) > 0.1 {
+						t.Errorf("from %d, joined %v: %g periods, block %d: %g ms, want %g",
+							first, joined, lagPeriods[j], i, x[0], want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// What ran before a later look and not in it is hidden where the look begins, and not in the way.
+func TestLaterLookOfAnotherFunction(t *testing.T) {
+	const first = lagBlocks + lagBlocks/4
+	c, _ := oneFunction(first)
+	for range (lagBlocks - 1) * blockPeriods {
+		c.add(1e6, []float64{1e4}, []Entry{{First + 1, 1e6}}, true)
+	}
+	if l := c.lags.look; l.state != looking || l.first != first {
+		t.Fatalf("%+v, want a look from block %d on", l, first)
+	}
+	r := c.seen(0)
+	if r == nil {
+		t.Fatal("nothing to fit")
+	}
+	if i := r.of(First); i < 0 {
+		t.Errorf("the function that ran before has no column")
+	}
+	if _, ok := r.powers(); !ok {
+		t.Errorf("no powers")
 	}
 }
 

@@ -5,7 +5,8 @@ import "math"
 // Whether a counter is filtered is decided by some blocks of the run, in which all of lagPeriods are followed: a look.
 // The first blocks are one. They may not show it, as where one function runs for the first seconds; so there are
 // others, each after a pause of a quarter of the run so far. Once a look has shown a filter, the constants near to it
-// are followed to the end of the run, and what they hid in the blocks before is reckoned from these blocks.
+// are followed to the end of the run, and what they hid in the blocks before is reckoned from these blocks. So is what
+// they hide where a later look begins: the filter has followed the run all the time.
 
 // look is the state of looking for filters.
 type look struct {
@@ -31,6 +32,9 @@ const (
 	maxLagEntries = 1 << 16
 )
 
+// So many blocks before a later look tell what is hidden where it begins: more than six of the longest constant.
+const warmBlocks = 16
+
 // lookForLags goes on with looking, after a block with so many entries has ended.
 func (c *collector) lookForLags(entries int) {
 	l := &c.lags.look
@@ -42,9 +46,21 @@ func (c *collector) lookForLags(entries int) {
 			c.settleLags()
 		}
 	case l.state == paused && l.blocks >= l.next:
-		*l = look{first: len(c.blocks), blocks: l.blocks}
-		c.lags.off = [len(lagPeriods)]bool{}
+		c.beginLook()
 	}
+}
+
+// beginLook begins a later look. The block before it gets what is hidden at its end.
+func (c *collector) beginLook() {
+	n := len(c.blocks)
+	c.lags = lags{look: look{first: n, blocks: c.lags.look.blocks}}
+	for i := max(0, n-warmBlocks); i < n; i++ {
+		c.reckon(&c.lags, &c.blocks[i])
+	}
+	last := &c.blocks[n-1]
+	c.entries -= last.entries()
+	last.lags = c.lags.end()
+	c.entries += last.entries()
 }
 
 // endLook ends a look that the end of the run cuts short, where the blocks before it are not followed.
@@ -58,16 +74,13 @@ func (c *collector) endLook() {
 // they show no filter.
 func (c *collector) settleLags() {
 	l := &c.lags.look
-	seen := *c
-	seen.blocks = c.blocks[min(l.first, len(c.blocks)):]
 	var keep [len(lagPeriods)]bool
 	l.state, l.next = paused, l.blocks+l.blocks/4
 	for d := range c.domains {
-		r := seen.begin(d, nil, false)
+		r := c.seen(d)
 		if r == nil {
 			continue
 		}
-		r.use(r.functions())
 		if _, ok := r.powers(); ok && r.lag.scale > 0 {
 			l.state = settled
 			for j := max(0, r.lag.constant-1); j <= min(len(lagPeriods)-1, r.lag.constant+1); j++ {
@@ -94,8 +107,43 @@ func (c *collector) settleLags() {
 	}
 }
 
-// reckonLags tells what constant j hid at the ends of the first n blocks, in which it was not followed: as if what
-// a block has before its last window had run evenly.
+// seen begins a fit of the blocks of a look; nil as with begin.
+func (c *collector) seen(d int) *regression {
+	first := min(c.lags.look.first, len(c.blocks))
+	blocks := *c
+	blocks.blocks = c.blocks[first:]
+	r := blocks.begin(d, nil, false)
+	if r == nil {
+		return nil
+	}
+	if first > 0 {
+		r.follows(&c.blocks[first-1])
+	}
+	r.use(r.functions())
+	return r
+}
+
+// follows says that a block was before the first one. What it hides at its end may be of columns that run no more.
+func (r *regression) follows(b *block) {
+	r.prior = b
+	add := func(entries []Entry, factor float64) {
+		for _, e := range entries {
+			if r.has(e.Column) {
+				r.times[e.Column] += factor * float64(e.Time) * 1e-6
+			}
+		}
+	}
+	add(b.edge, 0)
+	for j, hidden := range b.lags {
+		factor := 0.0
+		if j == len(lagPeriods)-1 { // which hides most
+			factor = 1
+		}
+		add(hidden, factor)
+	}
+}
+
+// reckonLags tells what constant j hid at the ends of the first n blocks, in which it was not followed.
 func (c *collector) reckonLags(j, n int) {
 	before := lags{look: look{state: settled}}
 	for k := range before.off {
@@ -103,10 +151,15 @@ func (c *collector) reckonLags(j, n int) {
 	}
 	for i := range c.blocks[:min(n, len(c.blocks))] {
 		b := &c.blocks[i]
-		before.add(b.span-b.last, without(b.times, b.edge), c.period, c.kept)
-		before.add(b.last, b.edge, c.period, c.kept)
+		c.reckon(&before, b)
 		b.lags[j] = before.end()[j]
 	}
+}
+
+// reckon adds a block to lags as if what it has before its last window had run evenly.
+func (c *collector) reckon(l *lags, b *block) {
+	l.add(b.span-b.last, without(b.times, b.edge), c.period, c.kept)
+	l.add(b.last, b.edge, c.period, c.kept)
 }
 
 // without is what times have beside those of some of them. Both are by rising column.

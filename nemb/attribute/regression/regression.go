@@ -31,8 +31,9 @@ const (
 // regression is a fit in the making.
 type regression struct {
 	c        *collector
-	d        int  // index into the collector's domains
-	beside   bool // explain what ran beside the program, too
+	prior    *block // the block before the first one, nil where there is none
+	d        int    // index into the collector's domains
+	beside   bool   // explain what ran beside the program, too
 	runs     map[Column]Run
 	times    map[Column]float64 // ms, of what the blocks keep apart
 	columns  []Column           // functions, and contexts that have a power of their own (split.go)
@@ -302,8 +303,7 @@ func (r *regression) dense(i int, x []float64) {
 		}
 	}
 	r.addLag(b, -1, x)
-	if i > 0 {
-		b := &r.c.blocks[i-1]
+	if b := r.before(i); b != nil {
 		r.addLag(b, 1, x)
 		f := unseen(b, r.age)
 		for _, e := range b.edge {
@@ -312,6 +312,14 @@ func (r *regression) dense(i int, x []float64) {
 			}
 		}
 	}
+}
+
+// before is the block before block i, nil where there is none.
+func (r *regression) before(i int) *block {
+	if i > 0 {
+		return &r.c.blocks[i-1]
+	}
+	return r.prior
 }
 
 func (r *regression) at(i int) float64 {
@@ -415,7 +423,7 @@ func (r *regression) residuals(p []float64) (left, slope []float64) {
 	n := len(r.c.blocks)
 	x := make([]float64, r.width())
 	left, slope = make([]float64, n), make([]float64, n)
-	before := 0.0
+	before := r.edgePower(r.prior, r.at(0), p)
 	for i := range n {
 		r.dense(i, x)
 		b := &r.c.blocks[i]
@@ -424,20 +432,24 @@ func (r *regression) residuals(p []float64) (left, slope []float64) {
 		for k, v := range x {
 			left[i] -= level * p[k] * v
 		}
-		// What a nanosecond more of age would move out of the block.
-		now := 0.0
-		if b.last > 0 {
-			for _, e := range b.edge {
-				if r.has(e.Column) {
-					now += level * p[r.of(e.Column)] * float64(e.Time) * 1e-6
-				}
-			}
-			now /= b.last
-		}
+		now := r.edgePower(b, level, p)
 		slope[i] = before - now
 		before = now
 	}
 	return left, slope
+}
+
+// edgePower is what a nanosecond more of age would move out of a block, in millijoules.
+func (r *regression) edgePower(b *block, level float64, p []float64) (power float64) {
+	if b == nil || b.last <= 0 {
+		return 0
+	}
+	for _, e := range b.edge {
+		if r.has(e.Column) {
+			power += level * p[r.of(e.Column)] * float64(e.Time) * 1e-6
+		}
+	}
+	return power / b.last
 }
 
 // tuneTheta takes the theta that leaves the smallest sum of squares.
