@@ -1,6 +1,7 @@
 package regression
 
 import (
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -98,6 +99,29 @@ func TestMove(t *testing.T) {
 	}
 	if c.sums[Outside] != 1.5*period || c.sums[site(1)] != 2.25*period {
 		t.Errorf("the open block: %v", c.sums)
+	}
+}
+
+// Where all time of Outside is moved, the column that it is moved to has the energy.
+func TestMoveAll(t *testing.T) {
+	const windows, period = 4000, 1e6
+	d := NewData([]Counter{{0, period}}, nil)
+	for i := range windows {
+		d.Add(Window{
+			Wall: period, Until: float64(i+1) * period, Spent: []float64{1e4}, Moved: []bool{true},
+			Times: []Entry{{Outside, period}},
+		})
+		if i == windows*3/4 {
+			d.Move(0, windows*period*3/4, site(0), windows*period*3/4)
+		}
+	}
+	d.Move(windows*period*3/4, windows*period, site(0), windows*period/4)
+	f := d.Fits([]float64{0}, nil)[0]
+	if f == nil || f.Columns[site(0)] == nil {
+		t.Fatalf("%+v", f)
+	}
+	if e := f.Columns[site(0)]; math.Abs(e.Energy/(windows*1e4)-1) > 0.01 || !(e.HalfWidth >= 0) {
+		t.Errorf("%+v, want %g", e, windows*1e4)
 	}
 }
 

@@ -126,20 +126,11 @@ func (c *collector) seen(d int) *regression {
 // follows says that a block was before the first one. What it hides at its end may be of columns that run no more.
 func (r *regression) follows(b *block) {
 	r.prior = b
-	add := func(entries []Entry, factor float64) {
-		for _, e := range entries {
-			if r.has(e.Column) {
-				r.times[e.Column] += factor * float64(e.Time) * 1e-6
-			}
+	r.know(b)
+	for _, e := range b.lags[len(lagPeriods)-1] { // which hides most
+		if r.has(e.Column) {
+			r.times[r.c.kept(e.Column)] += float64(e.Time) * 1e-6
 		}
-	}
-	add(b.edge, 0)
-	for j, hidden := range b.lags {
-		factor := 0.0
-		if j == len(lagPeriods)-1 { // which hides most
-			factor = 1
-		}
-		add(hidden, factor)
 	}
 }
 

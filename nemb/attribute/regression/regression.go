@@ -115,12 +115,29 @@ func (c *collector) begin(d int, runs map[Column]Run, beside bool) *regression {
 			r.times[e.Column] += float64(e.Time) * 1e-6
 			time += float64(e.Time) * 1e-6
 		}
+		r.know(b)
 	}
 	if energy <= 0 || time <= 0 {
 		return nil
 	}
 	r.mean = energy / time
 	return r
+}
+
+// know makes what a block has in its last window, or hides at its end, columns that count, also where its times lack
+// them: Move took them away, or they ran before.
+func (r *regression) know(b *block) {
+	add := func(entries []Entry) {
+		for _, e := range entries {
+			if r.has(e.Column) {
+				r.times[r.c.kept(e.Column)] += 0
+			}
+		}
+	}
+	add(b.edge)
+	for _, hidden := range b.lags {
+		add(hidden)
+	}
 }
 
 // powers finds the powers of the columns, the mean age of a reading, theta and the counter's filter.
