@@ -107,5 +107,6 @@ func curveOf(series nemb.Series, d int) gpus.Curve {
 	return gpus.Curve{
 		Knots: series.Knots(d), From: first.Time, To: last.Time, Period: series.Domains[d].Period,
 		Total: last.Energy[d] - first.Energy[d], Settled: series.Domains[d].Habits.Settled(),
+		Habits: series.Domains[d].Habits,
 	}
 }

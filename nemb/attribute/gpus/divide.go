@@ -50,6 +50,7 @@ type Curve struct {
 	Total    nemb.Energy // between From and To
 	Period   time.Duration
 	Settled  time.Duration // after a change of power all of it is told, 0 for one second
+	Habits   nemb.Habits   // of the counter
 }
 
 // at is the energy from the begin of the curve up to a moment, in joules: linear between
@@ -115,6 +116,7 @@ func (l *Log) Divide(c Curve, base nemb.IdlePower) Division {
 		v.divide(&d, i)
 	}
 	v.edges(&d)
+	v.late(&d)
 	if d.Method == Unattributed { // who held contexts is known at most, and not who computed
 		d.Unattributed += d.Program + d.Other
 		d.Program, d.Other, d.ProgramLo = 0, 0, 0

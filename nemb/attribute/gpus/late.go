@@ -198,3 +198,58 @@ func (p *Piece) used(pid int) *Used {
 	}
 	return &p.Uses[i]
 }
+
+// late widens the bounds by what a late counter tells after the program has begun or ended within the curve, as
+// lateness does. Division.Hidden has that of the curve's ends.
+func (v *divider) late(d *Division) {
+	h := v.curve.Habits
+	if !h.IsLate() || len(v.curve.Knots) < 2 {
+		return
+	}
+	var lag Lag
+	var r run
+	end := func() {
+		if r.area > 0 {
+			lag.Bursts += 1e6 * r.area / (r.to - r.from) * h.Burst(v.curve.Knots, r.from, r.to)
+		}
+		r = run{}
+	}
+	before := v.aboveIdle(d, 0)
+	for i := range v.spans {
+		s, now := &v.spans[i], v.aboveIdle(d, i)
+		if change := 1e6 * (before - now); change != 0 {
+			lacks, off := h.Lacks(v.curve.Knots, float64(s.from))
+			l := Lag{Off: change * lacks, Squares: change * change * off * off}
+			lag.Add(l)
+			for _, p := range []*part{&d.parts[i-1], &d.parts[i]} {
+				p.lo, p.hi = max(0, p.lo-l.With(0)), p.hi+l.With(0)
+			}
+		}
+		switch {
+		case now == 0:
+			end()
+		case r.area == 0:
+			r = run{from: float64(s.from), to: float64(s.to), area: now * s.length()}
+		default:
+			r.to, r.area = float64(s.to), r.area+now*s.length()
+		}
+		before = now
+	}
+	end()
+	d.ProgramLo -= lag.With(0)
+	d.ProgramHi += lag.With(0)
+}
+
+// aboveIdle is the program's part of what is drawn above the idle power in a span, 0 to 1.
+func (v *divider) aboveIdle(d *Division, i int) float64 {
+	s := &v.spans[i]
+	mine, all := s.program.part, s.program.part+s.other.part+s.unknown.part
+	if s.state != active {
+		idle, _, _ := v.aside(i)
+		mine, all = d.parts[i].program, float64(v.energy[i]-idle)
+	}
+	if all <= 0 {
+		return 0
+	}
+	return min(1, mine/all)
+}

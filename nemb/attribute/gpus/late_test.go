@@ -121,3 +121,54 @@ func TestIdlePowerOfLateCounters(t *testing.T) {
 		}
 	}
 }
+
+// TestLateCounterOfARun: what a late counter tells after each of the program's uses is within the program's bounds. A
+// counter that is not late leaves them as they are.
+func TestLateCounterOfARun(t *testing.T) {
+	const ms = time.Millisecond
+	bursts := [][2]float64{}
+	for at := 5.; at < 45; at += 4 {
+		bursts = append(bursts, [2]float64{at, at + 0.5})
+	}
+	for _, h := range []nemb.Habits{{}, {Period: 100 * ms, Window: time.Second}, {Period: 50 * ms, Window: 50 * ms, Delay: 1500 * ms}} {
+		drawn := func(at float64) float64 { // J: 50 W, and 300 W more in bursts
+			sum := 50 * at
+			for _, b := range bursts {
+				sum += 300 * (min(max(at, b[0]), b[1]) - b[0])
+			}
+			return sum
+		}
+		window, delay := max(h.Window.Seconds(), 0.05), h.Delay.Seconds()
+		c := Curve{From: 0, To: 50 * second, Period: 50 * ms, Settled: h.Settled(), Habits: h}
+		joules := 0.0
+		for k := 0; k <= 1000; k++ {
+			at := float64(k) * 0.05
+			if k > 0 {
+				joules += (drawn(at-delay) - drawn(at-delay-window)) / window * 0.05
+			}
+			c.Knots = append(c.Knots, nemb.Knot{At: at * 1e9, Joules: joules})
+		}
+		c.Total = nemb.Energy(joules * 1e6)
+		var all []nemb.Occupancy
+		for k := 1; k <= 200; k++ { // four a second
+			o := told(1, nil)
+			o.At = checkpoint.Instant(k) * second / 4
+			o.From, o.To = o.At-second/4, o.At
+			for _, b := range bursts {
+				if at := float64(k) / 4; at > b[0] && at <= b[1] {
+					o.Uses, o.Quiet = []nemb.Use{use(mine, 1)}, false
+				}
+			}
+			all = append(all, o)
+		}
+		d := logOf(all...).Divide(c, nemb.IdlePower{Power: 50, Lo: 49.9, Hi: 50.1, Method: nemb.IdleBaseline})
+		truth := 300 * 0.5 * float64(len(bursts)) * 1e6
+		t.Logf("%+v: %.0f J, %.0f to %.0f, of %.0f", h, d.Program.Joules(), d.ProgramLo*1e-6, d.ProgramHi*1e-6, truth*1e-6)
+		if truth < d.ProgramLo-1e6 || truth > d.ProgramHi+1e6 { // the counter counts 50 ms at a time
+			t.Errorf("%+v: %.0f J are not in %.0f to %.0f J", h, truth*1e-6, d.ProgramLo*1e-6, d.ProgramHi*1e-6)
+		}
+		if wide := (d.ProgramHi - d.ProgramLo) / truth; !h.IsLate() && wide > 0.6 {
+			t.Errorf("%.0f %% wide where the counter is not late", 100*wide)
+		}
+	}
+}
