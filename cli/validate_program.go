@@ -174,7 +174,7 @@ func (row laboratoryRow) with(r *laboratory.Row) laboratoryRow {
 	row.Runs, row.Values, row.Held, row.Untold, row.Unresolved = r.Runs, r.Values, r.Held, r.Untold, r.Unresolved
 	row.Bias, row.Median, row.Worst, row.HalfWidth = 100*r.Bias, percent(r.Median), 100*r.Worst, percent(r.HalfWidth)
 	if r.HalfWidth > 1 {
-		row.Unknown = r.Case.Wide
+		row.Unknown = r.Case.Unknown
 	}
 	kept := r.IsKept()
 	row.Kept, row.Wide = &kept, r.IsWide()

@@ -48,7 +48,7 @@ func TestRowSaysWhyItIsWide(t *testing.T) {
 		hi   float64
 		want string
 	}{{29, "| 90.0 |"}, {32, "| 105.0, not known: the neighbour's power |"}} {
-		r := laboratory.Row{Case: laboratory.Case{Wide: "the neighbour's power"}}
+		r := laboratory.Row{Case: laboratory.Case{Unknown: "the neighbour's power"}}
 		r.Add(laboratory.Outcome{Values: []laboratory.Value{{Truth: 10, Figure: 11, Lo: 11, Hi: test.hi, Told: true}}})
 		var text strings.Builder
 		if err := (laboratoryRow{}).with(&r).print(&text); err != nil || !strings.Contains(text.String(), test.want) {

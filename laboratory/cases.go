@@ -61,12 +61,13 @@ func addNeighbours(add func(name, language string, every time.Duration, p Progra
 	later.After = 1500 * ms
 	long := five
 	long.Length = 12 * time.Second
-	add("neighbour of 16 W in bursts", "c", 10*ms, five, Machine{Idle: 4, Neighbour: bursts}).Wide = ticks
+	add("neighbour of 16 W in bursts", "c", 10*ms, five, Machine{Idle: 4, Neighbour: bursts}).Unknown = ticks
 	dear := bursts
 	dear.Watts = 40
-	add("neighbour of 40 W in bursts", "c", 10*ms, five, Machine{Idle: 4, Neighbour: dear}).Wide =
+	add("neighbour of 40 W in bursts", "c", 10*ms, five, Machine{Idle: 4, Neighbour: dear}).Unknown =
 		"idle power: it is measured beside the neighbour"
-	add("neighbour of 16 W, idle before", "c", 10*ms, five, Machine{Idle: 4, Neighbour: later}).Wide = ticks
+	add("neighbour of 16 W, idle before", "c", 10*ms, five, Machine{Idle: 4, Neighbour: later}).Unknown = ticks
 	add("neighbour of 16 W, idle before, 12 s", "c", 10*ms, long, Machine{Idle: 4, Neighbour: later})
-	add("neighbour on the same core", "c", 10*ms, five, Machine{Idle: 4, Siblings: true, Neighbour: later}).Wide = ticks
+	add("neighbour on the same core", "c", 10*ms, five,
+		Machine{Idle: 4, Siblings: true, Neighbour: later}).Unknown = ticks
 }

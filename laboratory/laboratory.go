@@ -37,8 +37,8 @@ type Case struct {
 	Waiting bool
 	// Quota is for how many processors cg and its program may use time together, 0 for no limit: as in a container.
 	Quota float64
-	// Wide says what is not known where the intervals are wider than the energies, "" where they should not be.
-	Wide string
+	// Unknown says what is not known where the intervals are wider than the energies, "" where they should not be.
+	Unknown string
 }
 
 // Value is what one function used, itself or with what it called.
