@@ -121,16 +121,25 @@ func partsOf(p *Piece, t *answered) map[int]float64 {
 	return parts
 }
 
+// lagAt is by how much an energy is off where the part that it is of what is drawn falls by so much at a moment.
+func lagAt(h nemb.Habits, knots []nemb.Knot, at, falls float64) Lag {
+	lacks, off := h.Lacks(knots, at)
+	return Lag{Off: 1e6 * falls * lacks, Squares: 1e12 * falls * falls * off * off}
+}
+
+// bursts is what a counter tells of a run when it is over, in microjoules, where the run was short.
+func (r run) bursts(h nemb.Habits, knots []nemb.Knot) float64 {
+	return 1e6 * r.area / (r.to - r.from) * h.Burst(knots, r.from, r.to)
+}
+
 // say adds to a piece what is new of a border.
 func (l *lateness) say(p *Piece, s *border, knots []nemb.Knot) {
-	lacks, off := l.habits.Lacks(knots, s.at)
 	if s.said == nil {
 		s.said = map[int]Lag{}
 	}
 	for _, parts := range []map[int]float64{s.before, s.after} {
 		for pid := range parts {
-			change := 1e6 * (s.before[pid] - s.after[pid])
-			now, said := Lag{Off: change * lacks, Squares: change * change * off * off}, s.said[pid]
+			now, said := lagAt(l.habits, knots, s.at, s.before[pid]-s.after[pid]), s.said[pid]
 			s.said[pid] = now
 			p.used(pid).Lag.Add(Lag{Off: now.Off - said.Off, Squares: now.Squares - said.Squares})
 		}
@@ -170,7 +179,7 @@ func (l *lateness) follow(p *Piece, parts map[int]float64, knots []nemb.Knot) {
 }
 
 func (l *lateness) burst(p *Piece, r run, knots []nemb.Knot) {
-	if burst := 1e6 * r.area / (r.to - r.from) * l.habits.Burst(knots, r.from, r.to); burst > 0 {
+	if burst := r.bursts(l.habits, knots); burst > 0 {
 		p.used(r.pid).Lag.Bursts += burst
 	}
 }
@@ -210,16 +219,15 @@ func (v *divider) late(d *Division) {
 	var r run
 	end := func() {
 		if r.area > 0 {
-			lag.Bursts += 1e6 * r.area / (r.to - r.from) * h.Burst(v.curve.Knots, r.from, r.to)
+			lag.Bursts += r.bursts(h, v.curve.Knots)
 		}
 		r = run{}
 	}
 	before := v.aboveIdle(d, 0)
 	for i := range v.spans {
 		s, now := &v.spans[i], v.aboveIdle(d, i)
-		if change := 1e6 * (before - now); change != 0 {
-			lacks, off := h.Lacks(v.curve.Knots, float64(s.from))
-			l := Lag{Off: change * lacks, Squares: change * change * off * off}
+		if now != before {
+			l := lagAt(h, v.curve.Knots, float64(s.from), before-now)
 			lag.Add(l)
 			for _, p := range []*part{&d.parts[i-1], &d.parts[i]} {
 				p.lo, p.hi = max(0, p.lo-l.With(0)), p.hi+l.With(0)
