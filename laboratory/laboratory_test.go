@@ -184,3 +184,18 @@ func TestUntold(t *testing.T) {
 		}
 	}
 }
+
+// A second of processor time has the energy of the program, of its checkpoints and of cg's runtime in it, by the time
+// that the kernel tells, which has all of them.
+func TestUnitOfAnEstimate(t *testing.T) {
+	joules := func(v float64) *report.Joules { j := report.Joules(v * 1e6); return &j }
+	r := &report.Run{
+		Totals:  report.Totals{ProgramEnergyJ: joules(9), ProgramEnergyLoJ: joules(4.5), ProgramEnergyHiJ: joules(18)},
+		Process: report.Process{UserS: 4, SystemS: 1},
+		Ledger:  []report.Line{{Name: report.LineOwn, EnergyJ: *joules(3)}, {Name: report.LineCheckpoints, EnergyJ: *joules(.75)}},
+		Channel: report.Channel{Runtime: &report.RuntimeCost{EnergyJ: joules(.25)}},
+	}
+	if unit, less, more := (Case{}).estimated(r); unit != 2 || less != 0.5 || more != 2 {
+		t.Errorf("%g J, from %g to %g", unit, less, more)
+	}
+}

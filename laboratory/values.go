@@ -17,7 +17,7 @@ func (c Case) values(r *report.Run, p *page) (all []Value) {
 	unit := 1.0
 	less, more := 1.0, 1.0
 	if c.Estimate {
-		unit, less, more = c.estimated(r, self)
+		unit, less, more = c.estimated(r)
 	}
 	for i := range self {
 		name := "f" + strconv.Itoa(i)
@@ -74,14 +74,17 @@ func untold(r *report.Run, values []Value) string {
 // estimated is what a second of processor time has, in joules, and by which parts the program's energy may be less or
 // more: a model gives every second the same, and its power may be off by as much for all functions together, which is
 // no matter of their parts.
-func (c Case) estimated(r *report.Run, self []use) (unit, less, more float64) {
-	program, checkpoints := r.Totals.ProgramEnergyJ.Float(), 0.0
+func (c Case) estimated(r *report.Run) (unit, less, more float64) {
+	program, cg := r.Totals.ProgramEnergyJ.Float(), 0.0
 	for _, l := range r.Ledger {
 		if l.Name == report.LineCheckpoints {
-			checkpoints = l.EnergyJ.Float()
+			cg += l.EnergyJ.Float()
 		}
 	}
-	unit = (program + checkpoints) / (r.Process.UserS + r.Process.SystemS)
+	if own := r.Channel.Runtime; own != nil && own.EnergyJ != nil {
+		cg += own.EnergyJ.Float()
+	}
+	unit = (program + cg) / (r.Process.UserS + r.Process.SystemS)
 	return unit, r.Totals.ProgramEnergyLoJ.Float() / program, r.Totals.ProgramEnergyHiJ.Float() / program
 }
 

@@ -300,6 +300,12 @@ func (r *Run) channel(e energies) {
 			r.Channel.Cost.Counted = counted.Events
 		}
 	}
+	if result.Runtime > 0 {
+		r.Channel.Runtime = &RuntimeCost{TimeS: result.Runtime.Seconds(), CPUTimeS: result.RuntimeCPU.Seconds()}
+		if e.byFunction() {
+			r.Channel.Runtime.EnergyJ = joules(result.Total.Runtime)
+		}
+	}
 	r.Channel.Events, r.Channel.Threads = stats.Events, stats.Threads
 	r.Channel.Unwound, r.Channel.OpenAtEnd, r.Channel.Backwards = stats.Unwound, stats.OpenAtEnd, stats.Backwards
 }

@@ -113,6 +113,9 @@ func TestCheckOfCheckpoints(t *testing.T) {
 		"channel.cost":          func(r *Run) { r.Channel.Cost = nil },
 		"channel.cost.energy_j": func(r *Run) { *r.Channel.Cost.EnergyJ++ },
 		"channel.cost.event_ns": func(r *Run) { r.Channel.Cost.EventNs *= 2 },
+		"channel.runtime.energy_j": func(r *Run) {
+			r.Channel.Runtime = &RuntimeCost{EnergyJ: joules(nemb.Energy(*r.Totals.EnergyJ))}
+		},
 	} {
 		r := costly([]nemb.Domain{d})
 		spoil(r)

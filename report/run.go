@@ -392,6 +392,16 @@ type Channel struct {
 	// Cost is what the checkpoints took from the program, where its runtime has
 	// measured it. It is in the ledger's line of their own, and in no function.
 	Cost *CheckpointCost `json:"cost,omitempty"`
+	// Runtime is what cg's runtime in the program took besides. It is in the ledger's line of cg.
+	Runtime *RuntimeCost `json:"runtime,omitempty"`
+}
+
+// RuntimeCost is the time and energy of cg's runtime in the program outside checkpoints: it adds checkpoints to what
+// the program loads.
+type RuntimeCost struct {
+	TimeS    float64 `json:"time_s"` // of the program's threads
+	CPUTimeS float64 `json:"cpu_time_s"`
+	EnergyJ  *Joules `json:"energy_j"` // null where the program's energy is not known by function
 }
 
 // CheckpointCost is the time and energy of checkpoints.

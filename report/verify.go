@@ -198,6 +198,12 @@ func (c *check) checkpoints(r *Run) {
 				want/float64(r.Channel.Events))
 		}
 	}
+	if own := r.Channel.Runtime; own != nil && own.EnergyJ != nil {
+		i := slices.IndexFunc(r.Ledger, func(l Line) bool { return l.Name == LineOwn })
+		if i < 0 || *own.EnergyJ > r.Ledger[i].EnergyJ {
+			c.fault("channel.runtime.energy_j", "%g J is more than the ledger's line of cg", own.EnergyJ.Float())
+		}
+	}
 }
 
 func (c *check) functions(r *Run) {

@@ -575,6 +575,9 @@ func TestOwnWork(t *testing.T) {
 	if len(r.Costs) != 1 || c.Inclusive.Energy != 7_000_000 || c.InclusiveTime != 700*time.Millisecond || r.Total.Own != 3_000_000 {
 		t.Errorf("%+v %+v", r.Costs, r.Total)
 	}
+	if took := 300 * time.Millisecond; r.Total.Runtime != r.Total.Own || r.Runtime != took || r.RuntimeCPU != took {
+		t.Errorf("cg's work in the program: %d uJ, %v, %v of processor time", r.Total.Runtime, r.Runtime, r.RuntimeCPU)
+	}
 }
 
 // A window whose reading failed is joined with the next; at the end its energy

@@ -62,6 +62,9 @@ func (a *Attributor) Finish() Result {
 	}
 	for n, site := range o.tree.Sites() { // what the runtime did for cg is no function's time
 		if site == checkpoint.OwnSite {
+			if t := a.windows.Times[n]; int32(n) != o.stacks.Probe() {
+				r.Runtime, r.RuntimeCPU = r.Runtime+time.Duration(t.Wall), r.RuntimeCPU+time.Duration(t.CPU)
+			}
 			a.windows.Times[n] = windows.PathTime{}
 		}
 	}
@@ -172,6 +175,7 @@ func (o *outcome) ledger(d int) Ledger {
 		Other:          b.Other,
 		Idle:           b.Idle,
 		Own:            b.Own + inside,
+		Runtime:        inside,
 		Checkpoints:    probes,
 		Unattributed:   b.Unattributed,
 		Total:          b.Total,
@@ -245,6 +249,7 @@ func (l *Ledger) add(of Ledger) {
 	l.Other += of.Other
 	l.Idle += of.Idle
 	l.Own += of.Own
+	l.Runtime += of.Runtime
 	l.Checkpoints += of.Checkpoints
 	l.GPU += of.GPU
 	l.Unattributed += of.Unattributed

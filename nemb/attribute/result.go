@@ -105,7 +105,8 @@ type Ledger struct {
 	Background     []nemb.Energy // classes of threads beside those of the program
 	Other          nemb.Energy   // other processes
 	Idle           nemb.Energy   // drawn without anybody running, where known
-	Own            nemb.Energy   // cg
+	Own            nemb.Energy   // cg, with its runtime in the program
+	Runtime        nemb.Energy   // of Own, what its runtime in the program used outside checkpoints
 	Checkpoints    nemb.Energy   // what the program's checkpoints cost it, where that is known
 	// GPU is the program's of GPUs' energy, which is not told apart by site.
 	GPU          nemb.Energy
@@ -193,8 +194,11 @@ type Result struct {
 	// Checkpoints is what the events cost: time of their threads, and of that
 	// processor time. Zero where no writer says what an event costs.
 	Checkpoints, CheckpointCPU time.Duration
-	Counted                    Counted
-	Spans                      []Span // the longest calls, in the order in which they began
+	// Runtime is what cg's runtime in the program took outside checkpoints: time of its threads, and of
+	// that processor time.
+	Runtime, RuntimeCPU time.Duration
+	Counted             Counted
+	Spans               []Span // the longest calls, in the order in which they began
 
 	// Method is Regression where the powers of functions were found in the domain in
 	// which the program used most, else TimeShare.
