@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -122,5 +123,11 @@ func TestCheckOfCheckpoints(t *testing.T) {
 		if faults := r.Check(); len(faults) != 1 || !strings.HasPrefix(faults[0], field+": ") {
 			t.Errorf("%s: %q", field, faults)
 		}
+	}
+	r := costly([]nemb.Domain{d})
+	r.Ledger = slices.DeleteFunc(r.Ledger, func(l Line) bool { return l.Name == LineOwn })
+	r.Channel.Runtime = &RuntimeCost{EnergyJ: joules(0)}
+	if faults := r.Check(); len(faults) > 0 {
+		t.Errorf("cg's runtime used 0 J, and cg has no line: %q", faults)
 	}
 }

@@ -199,8 +199,13 @@ func (c *check) checkpoints(r *Run) {
 		}
 	}
 	if own := r.Channel.Runtime; own != nil && own.EnergyJ != nil {
-		i := slices.IndexFunc(r.Ledger, func(l Line) bool { return l.Name == LineOwn })
-		if i < 0 || *own.EnergyJ > r.Ledger[i].EnergyJ {
+		most := Joules(0) // where there is no line of cg
+		for _, l := range r.Ledger {
+			if l.Name == LineOwn {
+				most = l.EnergyJ
+			}
+		}
+		if *own.EnergyJ > most {
 			c.fault("channel.runtime.energy_j", "%g J is more than the ledger's line of cg", own.EnergyJ.Float())
 		}
 	}
