@@ -40,7 +40,7 @@ const (
 // Words of the header.
 const (
 	wordMagic = iota
-	wordSlots // slots that were ever taken
+	wordSlots // slots that were ever taken; shut: no more are
 	wordReady // 1: the domains are known
 	wordCommits
 	wordEnded // 1: the measurer ended, since all ranks had
@@ -127,16 +127,32 @@ func (b *board) load(at int) uint64      { return atomic.LoadUint64(b.word(at)) 
 func (b *board) store(at int, v uint64)  { atomic.StoreUint64(b.word(at), v) }
 func slotWord(slot, word int) int        { return headerWords + slot*slotWords + word }
 func (b *board) slot(s, word int) uint64 { return b.load(slotWord(s, word)) }
-func (b *board) slots() int              { return int(min(b.load(wordSlots), maxSlots)) }
+func (b *board) slots() int              { return int(min(b.load(wordSlots)&^shut, maxSlots)) }
 func stateAt(which uint64) int           { return headerWords + maxSlots*slotWords + int(which&1)*stateWords }
 func ledgerAt(which uint64, d int) int   { return stateAt(which) + 8 + d*ledgerWords }
 func resultAt(which uint64, slot int) int {
 	return stateAt(which) + 8 + maxDomains*ledgerWords + slot*resultWords
 }
 
+// shut is a bit of wordSlots: the measurer of the board ends, and no rank can come any more.
+const shut = 1 << 63
+
+// errShut is why no slot was taken.
+var errShut = errors.New("the measurer of the board ends")
+
+// shut lets no further rank come; false if more have come than so many. Whoever has the door may be about to take a
+// slot.
+func (b *board) shut(slots int) bool {
+	return atomic.CompareAndSwapUint64(b.word(wordSlots), uint64(slots), uint64(slots)|shut)
+}
+
+// reopen is for a board whose measurer was killed when it had shut it. The caller holds the door and the measurer's
+// lock.
+func (b *board) reopen() { b.store(wordSlots, b.load(wordSlots)&^shut) }
+
 // take takes the next slot. The caller holds the door.
 func (b *board) take(rank, pid, peers int) (int, error) {
-	s := int(b.load(wordSlots))
+	s := b.slots()
 	if s >= maxSlots {
 		return 0, fmt.Errorf("%d ranks on one node: cg divides the energy of a node among %d at most", s+1, maxSlots)
 	}
@@ -144,7 +160,9 @@ func (b *board) take(rank, pid, peers int) (int, error) {
 	b.store(slotWord(s, slotPID), uint64(pid))
 	b.store(slotWord(s, slotPeers), uint64(peers))
 	b.store(slotWord(s, slotState), stateRunning)
-	b.store(wordSlots, uint64(s)+1)
+	if !atomic.CompareAndSwapUint64(b.word(wordSlots), uint64(s), uint64(s)+1) {
+		return 0, errShut
+	}
 	return s, nil
 }
 

@@ -90,13 +90,10 @@ type measurer struct {
 func Measure(c Config) error {
 	m := &measurer{Config: c, stride: 1, cpus: spread(), now: checkpoint.Monotime, clocks: clocks, pause: time.Sleep,
 		parent: account.Parent, started: account.Started}
-	door, err := enter(c.Dir)
-	if err != nil {
-		return err
-	}
-	m.board, err = openBoard(c.Dir)
-	door.Close()
-	if err != nil {
+	var err error
+	// Not through the door: the rank that started this process has made the board, and nobody removes it while this
+	// process has the measurer's lock.
+	if m.board, err = openBoard(c.Dir); err != nil {
 		return err
 	}
 	defer m.board.close()
@@ -432,18 +429,25 @@ func (m *measurer) over() bool {
 	return slots > 0 && slots >= peers || time.Duration(m.now()-m.quiet) > linger
 }
 
-// end writes the whole record and removes the board, unless a rank has come meanwhile.
+// endPatience is for how long a measurer waits for a door at its end: its last rank waits for it (Patience).
+const endPatience = 2 * time.Second
+
+// end writes the whole record and removes the board, unless a rank has come meanwhile. A rank that is stopped while it
+// joins holds the door. It finds the board shut when it goes on, removes it, and makes a new one.
 func (m *measurer) end() error {
-	m.clock.Finish(m.clocks, func() {
-		m.pause(2 * time.Millisecond)
+	pause := func(d time.Duration) {
+		m.pause(d)
 		m.take(m.sampler.Poll())
-	})
-	door, err := enter(m.Dir)
-	if err != nil {
+	}
+	m.clock.Finish(m.clocks, func() { pause(2 * time.Millisecond) })
+	door, err := enter(m.Dir, endPatience, pause)
+	stopped := errors.Is(err, errStopped)
+	if err != nil && !stopped {
 		return err
 	}
 	defer door.Close()
-	if m.divider.admit(m.board.slots()); !m.over() {
+	m.divider.admit(m.board.slots())
+	if !m.over() || !m.board.shut(len(m.divider.state.results)) {
 		door.Close()
 		return m.measure()
 	}
@@ -460,7 +464,9 @@ func (m *measurer) end() error {
 	n.Measurers[len(n.Measurers)-1].EndedUnixNs = n.EndedUnixNs
 	err = m.put()
 	m.commit()
-	err = errors.Join(err, removeBoard(m.Dir))
+	if !stopped {
+		err = errors.Join(err, removeBoard(m.Dir))
+	}
 	m.board.store(wordEnded, 1)
 	return err
 }

@@ -52,7 +52,10 @@ type Member struct {
 func Join(ctx context.Context, j Joining) (*Member, error) {
 	var errs []error
 	for _, place := range Places() {
-		m, err := joinBoard(j, place)
+		m, err := joinBoard(ctx, j, place)
+		if errors.Is(err, errStopped) || ctx.Err() != nil { // a board elsewhere would count the node twice
+			return nil, err
+		}
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -70,41 +73,83 @@ func Join(ctx context.Context, j Joining) (*Member, error) {
 }
 
 // joinBoard takes a slot. A folder that its last measurer is removing is made anew.
-func joinBoard(j Joining, place string) (*Member, error) {
+func joinBoard(ctx context.Context, j Joining, place string) (*Member, error) {
 	for try := 0; ; try++ {
-		dir, err := boardFolder(place, j.Run, j.Node)
-		var door *os.File
-		if err == nil {
-			door, err = enter(dir)
-		}
-		if errors.Is(err, fs.ErrNotExist) && try < 1000 {
+		m, err := takeSlot(ctx, j, place)
+		switch {
+		case err == nil:
+			return m, nil
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case errors.Is(err, errShut) && try < 1000:
+			time.Sleep(doorPatience / 1000)
+			continue
+		case errors.Is(err, fs.ErrNotExist) && try < 1000:
 			if _, gone := os.Stat(place); gone == nil {
 				continue
 			}
 		}
-		if err != nil {
-			return nil, err
-		}
-		defer door.Close()
-		m := &Member{joining: j, stop: make(chan struct{})}
-		if _, err := os.Stat(filepath.Join(dir, "board")); err != nil { // the first of its node
-			removeStale(dir)
-		}
-		if m.board, err = openBoard(dir); err != nil {
-			return nil, err
-		}
-		// Locked before it is taken: a slot whose lock is free is that of a dead rank.
-		if m.alive, err = held(m.board.lockOf(m.board.slots()), unix.LOCK_EX); err == nil {
-			if m.slot, err = m.board.take(j.Rank, os.Getpid(), j.LocalSize); err == nil {
-				m.board.store(slotWord(m.slot, slotStart), account.Started(os.Getpid()))
-			}
-		}
-		if err != nil {
-			m.board.close()
-			return nil, err
-		}
-		return m, nil
+		return nil, err
 	}
+}
+
+func takeSlot(ctx context.Context, j Joining, place string) (*Member, error) {
+	dir, err := boardFolder(place, j.Run, j.Node)
+	if err != nil {
+		return nil, err
+	}
+	door, err := enter(dir, doorPatience, func(d time.Duration) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(d):
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer door.Close()
+	m := &Member{joining: j, stop: make(chan struct{})}
+	if _, err := os.Stat(filepath.Join(dir, "board")); err != nil { // the first of its node
+		removeStale(dir)
+	}
+	if m.board, err = openBoard(dir); err != nil {
+		return nil, err
+	}
+	if err = m.board.admits(); err == nil {
+		// Locked before it is taken: a slot whose lock is free is that of a dead rank.
+		m.alive, err = held(m.board.lockOf(m.board.slots()), unix.LOCK_EX)
+	}
+	if err == nil {
+		if m.slot, err = m.board.take(j.Rank, os.Getpid(), j.LocalSize); err == nil {
+			m.board.store(slotWord(m.slot, slotStart), account.Started(os.Getpid()))
+			return m, nil
+		}
+		m.alive.Close()
+	}
+	m.board.close()
+	return nil, err
+}
+
+// admits says that a rank may take a slot. A board whose measurer has ended, and could not remove it while this
+// process had its door, is removed now; one whose measurer was killed while it ended is another measurer's. The caller
+// holds the door.
+func (b *board) admits() error {
+	if b.load(wordSlots)&shut == 0 {
+		return nil
+	}
+	if b.load(wordEnded) != 0 {
+		return errors.Join(errShut, removeBoard(b.dir))
+	}
+	lock, err := held(filepath.Join(b.dir, "measurer"), unix.LOCK_EX|unix.LOCK_NB)
+	if err != nil {
+		return errShut
+	}
+	defer lock.Close()
+	if b.load(wordEnded) != 0 {
+		return errShut
+	}
+	b.reopen()
+	return nil
 }
 
 // ready waits for the measurer, and starts one whenever there is none.
@@ -290,7 +335,7 @@ func (m *Member) releaseClaims() {
 // leaves or ends. It says which rank has it: this one, or the one that was first. It is an error where another rank
 // does not get on with its own claim.
 func (m *Member) Claim(what string) (rank int, err error) {
-	door, err := enterSoon(m.board.dir, doorPatience) // until whoever has it has written its number
+	door, err := enter(m.board.dir, doorPatience, time.Sleep) // until whoever has it has written its number
 	if err != nil {
 		return 0, err
 	}
@@ -329,9 +374,10 @@ func (m *Member) Release(what string) {
 	}
 }
 
-// discard removes a board that no rank uses and that has no measurer.
+// discard removes a board that no rank uses and that has no measurer. Where another process of the run does not leave
+// the door, the board stays for that process, or for the next run, to remove.
 func (m *Member) discard() {
-	door, err := enter(m.board.dir)
+	door, err := enter(m.board.dir, doorPatience, time.Sleep)
 	if err != nil {
 		return
 	}

@@ -82,36 +82,36 @@ func held(path string, how int) (*os.File, error) {
 // taken reports whether an error of held says that somebody else holds the lock.
 func taken(err error) bool { return errors.Is(err, unix.EWOULDBLOCK) }
 
-// enter opens the folder's door: who holds it may make the board, take a slot, elect a
-// measurer or remove the folder. It is an error that is fs.ErrNotExist if the folder was
-// removed meanwhile.
-func enter(dir string) (*os.File, error) {
-	door, err := held(filepath.Join(dir, "door"), unix.LOCK_EX)
-	return entered(dir, door, err)
-}
-
-// doorPatience is for how long a rank waits for a door that it can go on without. Tests make it shorter.
+// doorPatience is for how long a rank waits for a door through which nobody comes. Tests make it shorter.
 var doorPatience = 10 * time.Second
 
-// enterSoon is enter for who can do without. It waits for so long, not counting the time in which this process is
-// stopped itself.
-func enterSoon(dir string, patience time.Duration) (*os.File, error) {
+// errStopped is why a door was not opened: who has it does not get on.
+var errStopped = errors.New("so it is stopped or hangs: let it go on (kill -CONT), or end it")
+
+// enter opens the folder's door: who holds it may make the board, take a slot, claim something or remove the folder. It
+// waits until nobody has come through for so long, not counting the time in which this process is stopped itself; pause
+// is what it waits by. Its error is errStopped then, and fs.ErrNotExist if the folder was removed meanwhile.
+func enter(dir string, patience time.Duration, pause func(time.Duration)) (*os.File, error) {
 	const look = 10 * time.Millisecond
 	path := filepath.Join(dir, "door")
+	changed := func() (at time.Time) { // by who came through: each rank makes its lock in the folder
+		if info, err := os.Stat(dir); err == nil {
+			at = info.ModTime()
+		}
+		return at
+	}
 	door, err := held(path, unix.LOCK_EX|unix.LOCK_NB)
+	last := changed()
 	for waited := time.Duration(0); taken(err) && waited < patience; waited += look {
-		time.Sleep(look)
+		pause(look)
+		if at := changed(); !at.Equal(last) {
+			last, waited = at, 0
+		}
 		door, err = held(path, unix.LOCK_EX|unix.LOCK_NB)
 	}
 	if taken(err) {
-		return nil, fmt.Errorf("%s: another process of this run has held it for %v, so it is stopped or hangs: let it "+
-			"go on (kill -CONT), or end it", path, patience)
+		return nil, fmt.Errorf("%s: another process of this run has held it for %v, %w", path, patience, errStopped)
 	}
-	return entered(dir, door, err)
-}
-
-// entered checks that a door that was opened is still that of its folder.
-func entered(dir string, door *os.File, err error) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -140,7 +140,7 @@ func TestDoor(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	door, err := enter(dir)
+	door, err := enter(dir, 0, time.Sleep)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestDoor(t *testing.T) {
 	}
 	waiting := make(chan error)
 	go func() {
-		_, err := enter(dir)
+		_, err := enter(dir, time.Minute, time.Sleep)
 		waiting <- err
 	}()
 	if err := removeBoard(dir); err != nil {
@@ -203,13 +203,11 @@ func TestClaim(t *testing.T) {
 	}
 	b.releaseClaims()
 	// A rank that is stopped while it claims does not stop others.
-	door, err := enter(dir)
+	door, err := enter(dir, 0, time.Sleep)
 	if err != nil {
 		t.Fatal(err)
 	}
-	patience := doorPatience
-	defer func() { doorPatience = patience }()
-	doorPatience = 20 * time.Millisecond
+	impatient(t)
 	if _, err := b.Claim("gpu-3"); err == nil || !strings.Contains(err.Error(), "kill -CONT") {
 		t.Errorf("while another has the door: %v", err)
 	}

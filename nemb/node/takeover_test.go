@@ -172,7 +172,7 @@ func TestStaleBoards(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m, err := joinBoard(Joining{Run: run, Identity: ranks.Identity{Node: "mine"}}, place)
+	m, err := joinBoard(t.Context(), Joining{Run: run, Identity: ranks.Identity{Node: "mine"}}, place)
 	if err != nil {
 		t.Fatal(err)
 	}
