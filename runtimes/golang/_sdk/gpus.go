@@ -109,10 +109,15 @@ func (p *gpuPiece) within(e, part float64) gpuSums {
 	return out
 }
 
+// meets are the first and the last piece that have a part of the time from start to end; none where the last is less.
+func (g *gpuOf) meets(start, end int64) (first, last int) {
+	first = sort.Search(len(g.pieces), func(i int) bool { return g.pieces[i].to > start })
+	return first, sort.Search(len(g.pieces), func(i int) bool { return g.pieces[i].from >= end }) - 1
+}
+
 // between is whose it was from start to end, as far as it is told, and why something of it is nobody's.
 func (g *gpuOf) between(start, end int64, curve func(t int64) float64) (sum gpuSums, reason uint64) {
-	i := sort.Search(len(g.pieces), func(i int) bool { return g.pieces[i].to > start })
-	j := sort.Search(len(g.pieces), func(i int) bool { return g.pieces[i].from >= end }) - 1
+	i, j := g.meets(start, end)
 	if i > j {
 		return sum, 0
 	}
@@ -149,10 +154,7 @@ func (s *samples) gpuUse(d int, parts []part, joules, slack float64) gpuUse {
 	use := gpuUse{domain: s.domains[d].ID, method: gpuUnattributed, reason: gpuNotAsked,
 		why: gpuNotAskedWhy, held: true}
 	use.total = int64(joules*1e6 + 0.5)
-	hidden := 0.0 // which the counter may have missed
-	for _, p := range parts {
-		hidden = math.Hypot(hidden, s.hidden(d, p.start, p.end))
-	}
+	hidden := s.hidden(d, parts) // which the counter may have missed
 	use.rest, use.hi = use.total, int64(math.Ceil((joules+slack+hidden)*1e6-1e-6))
 	g := s.gpus[d]
 	if g == nil || !g.is(gpuAsked) {
@@ -167,8 +169,15 @@ func (s *samples) gpuUse(d int, parts []part, joules, slack float64) gpuUse {
 	var own, shared gpuSums
 	var why uint64
 	untold := false
+	counted := -1 // the last piece whose squares are: what is off in a piece may be in one part only
 	for _, p := range parts {
 		sum, reason := g.between(p.start, p.end, curve)
+		if i, j := g.meets(p.start, p.end); i <= j {
+			if i == counted {
+				sum.squares -= g.pieces[i].of.squares
+			}
+			counted = j
+		}
 		if reason != 0 {
 			why = reason
 		}

@@ -148,18 +148,24 @@ func (c *changes) add(h habits, k knot) float64 {
 	return c.sum
 }
 
-// hidden is what the counter of domain d may hide of the time from start to end, in J.
-func (s *samples) hidden(d int, start, end int64) float64 {
+// hidden is what the counter of domain d may hide of the parts of a task, which are in the order of time, in J. The
+// update that shows a change may come after several of them, and is in one alone.
+func (s *samples) hidden(d int, parts []part) float64 {
 	k := s.knots[d]
-	until := end + s.domains[d].Habits.PeriodNs
-	i := sort.Search(len(k), func(i int) bool { return k[i].at > float64(start) })
-	j := sort.Search(len(k), func(i int) bool { return k[i].at >= float64(until) })
-	if j <= i {
-		return 0
+	before := func(i int) float64 {
+		if i == 0 {
+			return 0
+		}
+		return k[i-1].hidden
 	}
-	first := 0.0
-	if i > 0 {
-		first = k[i-1].hidden
+	squares, counted := 0.0, 0
+	for _, p := range parts {
+		until := p.end + s.domains[d].Habits.PeriodNs
+		i := max(counted, sort.Search(len(k), func(i int) bool { return k[i].at > float64(p.start) }))
+		j := sort.Search(len(k), func(i int) bool { return k[i].at >= float64(until) })
+		if j > i {
+			squares, counted = squares+before(j)-before(i), j
+		}
 	}
-	return math.Sqrt(max(0, k[j-1].hidden-first))
+	return math.Sqrt(max(0, squares))
 }

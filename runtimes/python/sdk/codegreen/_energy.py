@@ -254,11 +254,17 @@ class Samples:
         """By how much the energy of domain d from start to end may be off since its counter is late, in J."""
         return self.domains[d].habits.lag(self.knots[d].at, self.knots[d].joules, start, end)
 
-    def hidden(self, d, start, end):
-        """What the counter of domain d may hide of the time from start to end, in J: it samples a part of it alone."""
-        k = self.knots[d]
-        i, j = bisect_right(k.at, start), bisect_left(k.at, end + self.domains[d].habits.period)
-        return max(0.0, k.hidden[j - 1] - (k.hidden[i - 1] if i else 0.0)) ** 0.5 if j > i else 0.0
+    def hidden(self, d, parts):
+        """What the counter of domain d, which samples a part of the time alone, may hide of the parts of a task, which
+        are in the order of time, in J. The update that shows a change may come after several of them, and is in one
+        alone."""
+        k, squares, counted = self.knots[d], 0.0, 0
+        for start, end, weight, _ in parts:
+            i = max(counted, bisect_right(k.at, start))
+            j = bisect_left(k.at, end + self.domains[d].habits.period)
+            if weight > 0 and j > i:
+                squares, counted = squares + k.hidden[j - 1] - (k.hidden[i - 1] if i else 0.0), j
+        return max(0.0, squares) ** 0.5
 
     def reach(self, interval_ns):
         """How far from the ends of tasks samples are looked at, in ns."""

@@ -63,9 +63,13 @@ class Gpu:
         hi = max(program, min(p[HI], used + max(0.0, p[HI] - active) * part))
         return [e, program, other, max(0.0, e - program - other - nobodys), nobodys, lo, hi, p[SQUARES], p[NS] * part]
 
+    def meets(self, start, end):
+        """The first and the last piece that have a part of a time; none where the last is less."""
+        return bisect_right(self.ends, start), bisect_left(self.starts, end) - 1
+
     def between(self, start, end, curve):
         """Whose the energy was, as far as it is told, and the number of a reason."""
-        i, j = bisect_right(self.ends, start), bisect_left(self.starts, end) - 1
+        i, j = self.meets(start, end)
         if i > j:
             return NOTHING, 0
         number = 0
@@ -163,6 +167,28 @@ class Use:
         }
 
 
+class _Once:
+    """Counts the squares of a piece once for all parts of a task, by the largest weight: what is off in a piece may be
+    in one part only."""
+
+    def __init__(self, gpu):
+        self.gpu, self.last, self.weight = gpu, -1, 0.0
+
+    def of(self, sums, start, end, weight):
+        """The sums of the next part, without what was counted in the parts before."""
+        i, j = self.gpu.meets(start, end) if self.gpu else (0, -1)
+        if i > j:
+            return sums
+        again = min(weight, self.weight) if i == self.last else 0.0
+        self.weight = max(weight, self.weight) if j == self.last else weight
+        self.last = j
+        if not again:
+            return sums
+        sums = list(sums)
+        sums[SQUARES] -= self.gpu.sums[i][SQUARES] * again / weight  # it is counted by this part's weight
+        return sums
+
+
 def use_of(samples, d, parts, joules, slack):
     """Whose the energy of domain d was in the parts of a task's time: (start, end, weight, shared), where weight is the
     part of that time in which the task ran, and others had a part if it is shared. joules is that of all parts, give or
@@ -173,9 +199,11 @@ def use_of(samples, d, parts, joules, slack):
     use.program = use.other = use.idle = use.lo = 0
     own, shared, untold, why, whole = NOTHING, NOTHING, False, 0, 0.0
     gpu = samples.gpus.get(d)
+    once = _Once(gpu)
     for start, end, weight, beside in parts:
         curve = lambda t: samples.curve(d, t)
         sums, number = gpu.between(start, end, curve) if gpu else (NOTHING, 0)
+        sums = once.of(sums, start, end, weight)
         why = number or why
         if end - start - sums[NS] > 0.5:  # it is not told to the end
             more = max(0.0, curve(end) - curve(start) - sums[TOTAL])
@@ -191,7 +219,7 @@ def use_of(samples, d, parts, joules, slack):
     by = joules * 1e6 / whole if whole > 0 else 0.0
     had = (own[TOTAL] + shared[TOTAL]) / whole if whole > 0 else 1.0
     use.total = use.rest = int(joules * had * 1e6 + 0.5)
-    hidden = sqrt(sum(samples.hidden(d, start, end) ** 2 for start, end, _, _ in parts))  # the counter may have missed
+    hidden = samples.hidden(d, parts)  # which the counter may have missed
     most = joules * had * 1e6 + (slack + hidden) * 1e6
     use.hi = ceil(most - 1e-6)
     if not gpu or not gpu.state & GPU_ASKED:

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -610,6 +611,7 @@ func TestLags(t *testing.T) {
 		Habits  habits
 		Samples [][2]int64
 		Spans   [][4]float64
+		Parts   [][2]json.RawMessage
 	}) {
 		s := newSamples([]domain{{ID: "d", Kind: kindGpu, PeriodNs: of.Period, Lo: 1, Hi: 1, Habits: of.Habits}})
 		for _, sample := range of.Samples {
@@ -619,8 +621,22 @@ func TestLags(t *testing.T) {
 			if got := s.lag(0, int64(span[0]), int64(span[1])); !near(got, span[2]) {
 				t.Errorf("%s: %v, got %v", of.Name, span, got)
 			}
-			if got := s.hidden(0, int64(span[0]), int64(span[1])); !near(got, span[3]) {
+			if got := s.hidden(0, []part{{int64(span[0]), int64(span[1]), 1}}); !near(got, span[3]) {
 				t.Errorf("%s: %v, it hides %v", of.Name, span, got)
+			}
+		}
+		for _, task := range of.Parts {
+			var spans [][2]int64
+			var want float64
+			if err := errors.Join(json.Unmarshal(task[0], &spans), json.Unmarshal(task[1], &want)); err != nil {
+				t.Fatal(err)
+			}
+			var parts []part
+			for _, v := range spans {
+				parts = append(parts, part{v[0], v[1], 1})
+			}
+			if got := s.hidden(0, parts); !near(got, want) {
+				t.Errorf("%s: of parts %v it hides %v, want %v", of.Name, spans, got, want)
 			}
 		}
 	})

@@ -241,8 +241,14 @@ final class Held {
         for (Object o : (List<?>) of.get("spans")) {
             double got = s.lag(0, whole(((List<?>) o).get(0)), whole(((List<?>) o).get(1)));
             check(near(got, ((Number) ((List<?>) o).get(2)).doubleValue()), of.get("name") + ": " + o + ", got " + got);
-            got = s.hidden(0, whole(((List<?>) o).get(0)), whole(((List<?>) o).get(1)));
+            got = s.hidden(0, List.of(new Shares.Part(whole(((List<?>) o).get(0)), whole(((List<?>) o).get(1)), 1)));
             check(near(got, ((Number) ((List<?>) o).get(3)).doubleValue()), of.get("name") + ": " + o + ", hides " + got);
+        }
+        for (Object o : of.get("parts") instanceof List<?> l ? l : List.of()) {
+            List<Shares.Part> parts = new ArrayList<>();
+            for (Object v : (List<?>) ((List<?>) o).get(0)) parts.add(new Shares.Part(whole(((List<?>) v).get(0)), whole(((List<?>) v).get(1)), 1));
+            double got = s.hidden(0, parts);
+            check(near(got, ((Number) ((List<?>) o).get(1)).doubleValue()), of.get("name") + ": " + o + ", of parts it hides " + got);
         }
     }
 

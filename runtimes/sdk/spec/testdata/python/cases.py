@@ -60,8 +60,14 @@ def lags(case):
     for start, end, want, hidden in case["spans"]:
         got = samples.lag(0, start, end)
         check(near(got, want), case["name"], start, end, got, "want", want)
-        got = samples.hidden(0, start, end)
+        got = samples.hidden(0, [(start, end, 1.0, False)])
         check(near(got, hidden), case["name"], start, end, "hides", got, "want", hidden)
+    for spans, want in case.get("parts", ()):
+        got = samples.hidden(0, [(start, end, 1.0, False) for start, end in spans])
+        check(near(got, want), case["name"], "parts", spans, "hides", got, "want", want)
+        gaps = [(end, end + 1, 0.0, False) for _, end in spans]  # the task is suspended
+        got = samples.hidden(0, sorted([(start, end, 0.5, False) for start, end in spans] + gaps))
+        check(near(got, want), case["name"], "parts with gaps", spans, "hides", got, "want", want)
 
 
 def noise(case):

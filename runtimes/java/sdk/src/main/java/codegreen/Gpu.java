@@ -37,6 +37,11 @@ final class Gpu {
             return program + other <= 0 && unattributed > total / 100;
         }
 
+        /** Without squares that are counted already. */
+        Sums without(double counted) {
+            return new Sums(total, program, other, idle, unattributed, lo, hi, squares - counted, ns);
+        }
+
         /** With more that is nobody's. */
         Sums untold(double more) {
             return new Sums(total + more, program, other, idle, unattributed + more, lo, hi + more, squares, ns);
@@ -194,10 +199,8 @@ final class Gpu {
         String domain = samples.domains.get(d).id();
         Gpu gpu = samples.gpus.get(d);
         long total = (long) (joules * 1e6 + 0.5);
-        double hidden = 0; // which the counter may have missed
-        for (Shares.Part p : stretches(start, end, parts)) {
-            hidden = Math.hypot(hidden, samples.hidden(d, p.start(), p.end()));
-        }
+        List<Shares.Part> stretches = stretches(start, end, parts);
+        double hidden = samples.hidden(d, stretches); // which the counter may have missed
         double most = (joules + slack + hidden) * 1e6;
         if (gpu == null || !gpu.is(Spec.GPU_ASKED)) {
             return new Use(domain, Spec.GPU_UNATTRIBUTED, Spec.GPU_NOT_ASKED, Spec.GPU_NOT_ASKED_WHY, total, 0, 0, 0,
@@ -207,8 +210,14 @@ final class Gpu {
         Sums own = Sums.NOTHING, shared = Sums.NOTHING;
         int number = 0;
         boolean untold = false;
-        for (Shares.Part p : stretches(start, end, parts)) {
+        int counted = -1; // the last piece whose squares are: what is off in a piece may be in one part only
+        for (Shares.Part p : stretches) {
             Sums sum = gpu.between(p.start(), p.end(), curve);
+            int first = gpu.count(p.start(), true), last = gpu.count(p.end(), false) - 1;
+            if (first <= last) {
+                if (first == counted) sum = sum.without(gpu.pieces.get(first).of.squares);
+                counted = last;
+            }
             int reason = gpu.reason(p.start(), p.end());
             if (reason != 0) number = reason;
             if (p.end() - p.start() - sum.ns > 0.5) { // it is not told to the end

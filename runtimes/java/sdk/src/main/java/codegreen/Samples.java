@@ -289,11 +289,22 @@ final class Samples {
         return domains.get(d).habits().lag(new Habits.Updates(k.size(), k::at, k::joules), start, end);
     }
 
-    /** What the counter of domain d may hide of the time from start to end, in J: it samples a part of it alone. */
-    double hidden(int d, long start, long end) {
+    /**
+     * What the counter of domain d, which samples a part of the time alone, may hide of the parts of a task, which are
+     * in the order of time, in J. The update that shows a change may come after several of them, and is in one alone.
+     */
+    double hidden(int d, List<Shares.Part> parts) {
         Knots k = knots[d];
-        int i = k.count(start, true), j = k.count((double) end + domains.get(d).habits().period(), false);
-        return j <= i ? 0 : Math.sqrt(Math.max(0, k.hides(j - 1) - (i > 0 ? k.hides(i - 1) : 0)));
+        double squares = 0;
+        int counted = 0;
+        for (Shares.Part p : parts) {
+            int i = Math.max(counted, k.count(p.start(), true));
+            int j = k.count((double) p.end() + domains.get(d).habits().period(), false);
+            if (j <= i) continue;
+            squares += k.hides(j - 1) - (i > 0 ? k.hides(i - 1) : 0);
+            counted = j;
+        }
+        return Math.sqrt(Math.max(0, squares));
     }
 
     /** How far from the ends of tasks samples are looked at, in ns. */
