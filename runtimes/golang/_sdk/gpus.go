@@ -265,10 +265,17 @@ func (s *samples) curve(d int, t int64) float64 {
 	return joules * 1e6
 }
 
-// awaitsGPU tells whether cg has not told yet who used a GPU up to the end of a task, or what, and will.
-func (s *samples) awaitsGPU(end int64) bool {
+// awaitsGPU tells whether cg is waited for at a moment: it has not told yet who used a GPU up to the end of a task, or
+// what, and will. A driver has gpuPatienceNs for that, and the counter of a GPU that the program uses as much more as
+// it is late.
+func (s *samples) awaitsGPU(end, at int64) bool {
 	for d, g := range s.gpus {
-		if g != nil && (g.awaited(end) || g.is(gpuAsked) && g.held(end) && s.untold(d, end)) {
+		if g == nil || !g.is(gpuAsked) {
+			continue
+		}
+		driver, counter := end+gpuPatienceNs, end+gpuPatienceNs+s.domains[d].Habits.ahead()
+		if at < driver && (g.awaited(end) || g.held(end) && s.untold(d, end)) ||
+			at < counter && g.is(gpuHeld) && s.untold(d, end) {
 			return true
 		}
 	}
@@ -279,17 +286,6 @@ func (s *samples) awaitsGPU(end int64) bool {
 func (s *samples) untold(d int, end int64) bool {
 	ahead := s.domains[d].Habits.ahead()
 	return ahead > 0 && s.latest() < end+ahead
-}
-
-// gpuDeadline is up to when cg is waited for, for a task that ended then.
-func (s *samples) gpuDeadline(end int64) int64 {
-	ahead := int64(0)
-	for d, g := range s.gpus {
-		if g != nil {
-			ahead = max(ahead, s.domains[d].Habits.ahead())
-		}
-	}
-	return end + gpuPatienceNs + ahead
 }
 
 // pruneGPUs leaves out the pieces in which no edge lies, but the newest.
@@ -376,7 +372,7 @@ func gpusOf(domains []domain, about *aboutGPUs) []*gpuOf {
 
 // awaitGPUs lets cg tell who used GPUs up to the end of a task, and how much, s.data being locked.
 func (s *Session) awaitGPUs(end int64) {
-	for s.samples.awaitsGPU(end) && monotonic() < s.samples.gpuDeadline(end) && !s.source.ended() {
+	for s.samples.awaitsGPU(end, monotonic()) && !s.source.ended() {
 		time.Sleep(10 * time.Millisecond)
 		s.source.read(s.samples)
 	}

@@ -205,8 +205,7 @@ func (s *Session) resolve(t *Task, wait bool) {
 		}
 		source.read(s.samples)
 		s.awaitGPUs(end)
-	} else if early := s.samples.awaitsGPU(end) && monotonic() < s.samples.gpuDeadline(end); !wait &&
-		(s.samples.latest() < due || early) {
+	} else if !wait && (s.samples.latest() < due || s.samples.awaitsGPU(end, monotonic())) {
 		return
 	}
 	s.mu.Lock()

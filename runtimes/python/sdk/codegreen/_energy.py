@@ -270,22 +270,24 @@ class Samples:
         """How far from the ends of tasks samples are looked at, in ns."""
         return max([5 * AROUND_NS, 20 * interval_ns] + [d.habits.reach for d in self.domains])
 
-    def awaits_gpu(self, end):
-        """Whether cg has not told yet who used a GPU up to then, or what, and will."""
-        return any(gpu.awaited(end) or gpu.may_use(end) and self._untold(d, end) for d, gpu in self.gpus.items())
+    def awaits_gpu(self, end, at):
+        """Whether cg is waited for at a moment: it has not told yet who used a GPU up to then, or what, and will. A
+        driver has GPU_PATIENCE_NS for that, and the counter of a GPU that the program uses as much more as it is
+        late."""
+        driver = at < end + GPU_PATIENCE_NS and any(
+            gpu.awaited(end) or gpu.may_use(end) and self._untold(d, end) for d, gpu in self.gpus.items())
+        return driver or self.awaits_counter(end, at)
 
     def _untold(self, d, end):
         """Whether the counter of domain d is late, and has not told all that was used up to end."""
         ahead = self.domains[d].habits.ahead
         return bool(ahead) and self.latest < end + ahead
 
-    def awaits_counter(self, end):
-        """Whether the counter of a GPU that the program has used has not told yet what was used up to then."""
-        return any(gpu.state & GPU_HELD and self._untold(d, end) for d, gpu in self.gpus.items())
-
-    def gpu_deadline(self, end):
-        """Up to when cg is waited for, for a task that ended then."""
-        return end + GPU_PATIENCE_NS + max((self.domains[d].habits.ahead for d in self.gpus), default=0)
+    def awaits_counter(self, end, at):
+        """Whether the counter of a GPU that the program has used has not told yet what was used up to then, and is
+        waited for at a moment."""
+        return any(gpu.uses() and self._untold(d, end) and at < end + GPU_PATIENCE_NS + self.domains[d].habits.ahead
+                   for d, gpu in self.gpus.items())
 
     def between(self, d, start, end):
         """(J, J to either side, method) of domain d from start to end; None

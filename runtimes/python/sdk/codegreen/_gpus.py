@@ -86,6 +86,10 @@ class Gpu:
         the driver was asked last."""
         return bool(self.state & GPU_HELD) or self.asked < end
 
+    def uses(self):
+        """Whether its driver is asked, and has told that the program may use it."""
+        return bool(self.state & GPU_ASKED and self.state & GPU_HELD)
+
     def may_use(self, end):
         """Whether its driver is asked, and the program may have used it up to then."""
         return bool(self.state & GPU_ASKED) and self.held(end)
@@ -262,7 +266,7 @@ def _because(use, gpu, number, shared, untold):
 
 def awaits(samples, end):
     """Whether cg has not told yet who used a GPU up to the end of a task, or what, and may still."""
-    return samples.awaits_gpu(end) and monotonic_ns() < samples.gpu_deadline(end)
+    return samples.awaits_gpu(end, monotonic_ns())
 
 
 def wait_for_counters(session, end):
@@ -270,7 +274,7 @@ def wait_for_counters(session, end):
     sampler ends."""
     samples, source = session._samples, session._source
     source.read(samples)
-    while samples.awaits_counter(end) and monotonic_ns() < samples.gpu_deadline(end) and not source.ended():
+    while samples.awaits_counter(end, monotonic_ns()) and not source.ended():
         if session._until is not None and monotonic_ns() >= session._until:
             break
         time.sleep(0.01)
@@ -295,7 +299,8 @@ def wait_for(session, end):
 def say_of(session, task):
     """Says once of each GPU and reason why energy of it is in no task. Of a file that is written early nothing is said
     where the driver has not told yet: the task is looked at again."""
-    if session._until is not None and not session._ending and session._samples.awaits_gpu(task.ended_at_mono_ns):
+    if session._until is not None and not session._ending and session._samples.awaits_gpu(
+            task.ended_at_mono_ns, task.ended_at_mono_ns):
         return
     for use in task._gpus:
         if not use.reason or not use.held or (use.domain, use.reason) in session._said_unknown:

@@ -229,7 +229,7 @@ class Session:
                     for task in early:  # what was not waited for is computed again
                         ended = task.ended_at_mono_ns
                         late = ended is not None and self._due(ended) > self._samples.latest
-                        if late or ended is not None and self._samples.awaits_gpu(ended):
+                        if late or ended is not None and self._samples.awaits_gpu(ended, ended):
                             task._energy = UNKNOWN
 
     def _settle(self):

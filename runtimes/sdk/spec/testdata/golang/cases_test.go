@@ -389,14 +389,14 @@ func TestTasks(t *testing.T) {
 		}
 		for at, want := range of.Awaited {
 			end, _ := strconv.ParseInt(at, 10, 64)
-			if got := s.awaitsGPU(end); got != want {
+			if got := s.awaitsGPU(end, end); got != want {
 				t.Errorf("%s: awaited up to %d: %v, want %v", of.Name, end, got, want)
 			}
 		}
 		for at, want := range of.Deadlines {
 			end, _ := strconv.ParseInt(at, 10, 64)
-			if got := s.gpuDeadline(end); got != want {
-				t.Errorf("%s: %d is waited for up to %d, want %d", of.Name, end, got, want)
+			if !s.awaitsGPU(end, want-1) || s.awaitsGPU(end, want) {
+				t.Errorf("%s: %d is not waited for up to %d", of.Name, end, want)
 			}
 		}
 		for _, task := range of.Tasks {

@@ -266,10 +266,10 @@ final class Held {
             s.add(whole(row.get(0)), whole(row.get(1)), row.subList(2, row.size()).stream().mapToLong(Held::whole).toArray());
         }
         if (of.get("awaited") instanceof Map<?, ?> awaited) {
-            awaited.forEach((end, want) -> check(Objects.equals(want, s.awaitsGpu(Long.parseLong((String) end))), of.get("name") + ": awaited up to " + end + ", want " + want));
+            awaited.forEach((end, want) -> check(Objects.equals(want, s.awaitsGpu(Long.parseLong((String) end), Long.parseLong((String) end))), of.get("name") + ": awaited up to " + end + ", want " + want));
         }
         if (of.get("deadlines") instanceof Map<?, ?> deadlines) {
-            deadlines.forEach((end, want) -> check(s.gpuDeadline(Long.parseLong((String) end)) == whole(want), of.get("name") + ": it is not waited for up to " + want));
+            deadlines.forEach((end, want) -> check(s.awaitsGpu(Long.parseLong((String) end), whole(want) - 1) && !s.awaitsGpu(Long.parseLong((String) end), whole(want)), of.get("name") + ": it is not waited for up to " + want));
         }
         for (Object o : (List<?>) of.get("tasks")) {
             List<?> task = (List<?>) o;

@@ -222,9 +222,10 @@ def tasks(case):
     times, flags, *energies = (list(column) for column in zip(*case["samples"]))
     samples.extend(times, flags, energies)
     for end, want in case.get("awaited", {}).items():
-        check(samples.awaits_gpu(int(end)) == want, "tasks:", case["name"], "awaited up to", end, "want", want)
+        check(samples.awaits_gpu(int(end), int(end)) == want, "tasks:", case["name"], "awaited up to", end, "want", want)
     for end, want in case.get("deadlines", {}).items():
-        check(samples.gpu_deadline(int(end)) == want, "tasks:", case["name"], "waits up to", samples.gpu_deadline(int(end)))
+        until = [samples.awaits_gpu(int(end), at) for at in (want - 1, want)]
+        check(until == [True, False], "tasks:", case["name"], "does not wait up to", want)
     for start, end, want, *shared in case["tasks"]:
         shares = _energy.Shares(None)
         shares.parts = [(a, b, {None: part}) for a, b, part in (shared or [[]])[0]]

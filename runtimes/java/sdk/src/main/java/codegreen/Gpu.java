@@ -254,7 +254,7 @@ final class Gpu {
 
     /** Whether cg has not told yet who used a GPU up to the end of a task, or what, and may still. */
     static boolean awaits(Samples samples, Task task) {
-        return samples.awaitsGpu(task.ended) && System.nanoTime() < samples.gpuDeadline(task.ended);
+        return samples.awaitsGpu(task.ended, System.nanoTime());
     }
 
     /** Says once of each GPU and reason why energy of it is in no task. */

@@ -314,19 +314,18 @@ final class Samples {
         return most;
     }
 
-    /** Whether cg has not told yet who used a GPU up to then, or what, and will. */
-    boolean awaitsGpu(long end) {
+    /**
+     * Whether cg is waited for at a moment: it has not told yet who used a GPU up to then, or what, and will. A driver
+     * has GPU_PATIENCE_NS for that, and the counter of a GPU that the program uses as much more as it is late.
+     */
+    boolean awaitsGpu(long end, long at) {
         return gpus.entrySet().stream().anyMatch(of -> {
-            long ahead = domains.get(of.getKey()).habits().ahead();
-            return of.getValue().awaited(end)
-                || of.getValue().mayUse(end) && ahead > 0 && latest() < end + ahead;
+            Gpu gpu = of.getValue();
+            long ahead = domains.get(of.getKey()).habits().ahead(), driver = end + Spec.GPU_PATIENCE_NS;
+            boolean untold = ahead > 0 && latest() < end + ahead && gpu.mayUse(end);
+            return at < driver && (gpu.awaited(end) || untold)
+                || at < driver + ahead && untold && gpu.is(Spec.GPU_HELD);
         });
-    }
-
-    /** Up to when cg is waited for, for a task that ended then. */
-    long gpuDeadline(long end) {
-        long ahead = gpus.keySet().stream().mapToLong(d -> domains.get(d).habits().ahead()).max().orElse(0);
-        return end + Spec.GPU_PATIENCE_NS + ahead;
     }
 
     /** The energy of domain d from start to end, null where the samples do not reach so far. */
