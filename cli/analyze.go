@@ -37,6 +37,10 @@ Exit status: 0; 1 if a file could not be analyzed; 2 usage.`,
 			&cli.StringFlag{Name: "granularity", Aliases: []string{"g"}, Value: "fine",
 				Usage: "`WHICH` sites: coarse (the program and its entry point) or fine (every function), for " +
 					titles(hasPlaces) + " block (also each loop and branch) or line"},
+			&cli.StringSliceFlag{Name: "lines",
+				Usage: "with -g line or block, only in these functions (`WHICH`): all (the default); FILE.json, an " +
+					"earlier report, for those that use 90 % of the energy there; or NAME,NAME, qualified names " +
+					"with * and ?"},
 			&cli.BoolFlag{Name: "json", Usage: "print the points as JSON"},
 			&cli.BoolFlag{Name: "verbose", Usage: "list every point, not only every site"},
 			&cli.StringSliceFlag{Name: "include", Usage: "only functions of that qualified name (`GLOB`)"},
@@ -61,9 +65,13 @@ func runAnalyze(c *cli.Context) error {
 	if granularity.HasPlaces() && !hasPlaces(lang) {
 		return fail(statusUsage, "-g %s is for %s: use -g fine for %s", granularity, titles(hasPlaces), lang.Title)
 	}
-	if granularity.HasPlaces() && c.Bool("save-instrumented") {
-		return fail(statusUsage, "--save-instrumented: a program that runs without cg tells calls, and no %ss: use "+
-			"-g fine, or cg measure -g %[1]s", granularity)
+	lines, err := linesOf(c, granularity)
+	if err != nil {
+		return err
+	}
+	if lines.auto {
+		return fail(statusUsage, "--lines auto runs the program, and cg analyze runs none: use --lines with the .json "+
+			"of a run with -g fine")
 	}
 	if !c.Bool("save-instrumented") && c.String("output-dir") != "" {
 		return fail(statusUsage, "--output-dir is where --save-instrumented writes: it was not given")
@@ -80,6 +88,7 @@ func runAnalyze(c *cli.Context) error {
 		Planner: lang.Plan, PlannerFor: lang.PlanFor, FindPlaces: lang.FindPlaces, Decode: lang.Decode,
 		Options: instrument.Options{
 			Granularity: granularity, Include: c.StringSlice("include"), Exclude: c.StringSlice("exclude"), Entry: true,
+			PlacesOf: placesIn(files, lines.of), Alone: save,
 		},
 	}
 	if !save {
@@ -119,6 +128,23 @@ func runAnalyze(c *cli.Context) error {
 		return ended(statusFailure)
 	}
 	return nil
+}
+
+// placesIn are functions whose places are told, each also with its file as it is called among those that are analyzed.
+func placesIn(files []string, of []instrument.FunctionIn) []instrument.FunctionIn {
+	called := map[string]string{}
+	for _, file := range files {
+		if full, err := filepath.Abs(file); err == nil {
+			called[full] = file
+		}
+	}
+	all := slices.Clone(of)
+	for _, f := range of {
+		if file := called[f.File]; file != "" && file != f.File {
+			all = append(all, instrument.FunctionIn{File: file, Name: f.Name})
+		}
+	}
+	return all
 }
 
 // instrumentedFolder is where the rewritten source of a target goes that was given no

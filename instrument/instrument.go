@@ -80,7 +80,22 @@ type Plan struct {
 	Points   []Point
 	// LeftAlone are functions that get no checkpoints although they are wanted.
 	LeftAlone []LeftAlone
+	// Marks are the events of places, of a language that writes them into a text that runs without cg. Its planner puts
+	// them into the plan where it finds the places itself.
+	Marks []Mark
 }
+
+// Mark is what stands before an offset of a text: the event of a place, or a text without one.
+type Mark struct {
+	At   int    // byte offset
+	Site int    // index of the place into Plan.Sites, NoPlace for none
+	Text string // before the event, such as a brace
+	// Behind is where the statement begins at whose end the event stands, NoPlace for one before a statement.
+	Behind int
+}
+
+// NoPlace is no place, and no statement.
+const NoPlace = -1
 
 // LeftAlone is a function without checkpoints, and why.
 type LeftAlone struct {
@@ -100,6 +115,8 @@ type Options struct {
 	Include, Exclude []string
 	// PlacesOf are the functions whose code is told apart where Granularity.HasPlaces; nil for all.
 	PlacesOf []FunctionIn
+	// Alone is set for a text that is to run without cg.
+	Alone bool
 }
 
 // A Planner finds the sites of a source file.

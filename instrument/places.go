@@ -4,8 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf16"
 
 	"cg/checkpoint"
 	"cg/pattern"
@@ -123,6 +125,47 @@ func (o Options) PlacesKeys() map[string]string {
 		files[file] = hex.EncodeToString(sum[:6])
 	}
 	return files
+}
+
+// SavedNames are the names of the sites of a plan as a text has them that runs without cg: that of a function, and of a
+// place that of its function, a tab, and what the result block tells of the place (docs/formats.md) but for the
+// function's name and what it used, as JSON in ASCII.
+func SavedNames(p *Plan, file string) (names []string) {
+	if full, err := filepath.Abs(file); err == nil {
+		file = full
+	}
+	for _, s := range p.Sites {
+		function := s
+		if !s.Kind.IsPlace() {
+			names = append(names, s.Func)
+			continue
+		}
+		for _, of := range p.Sites { // of several functions of one name that in whose lines it is
+			if !of.Kind.IsPlace() && of.Func == s.Func && (function.Kind.IsPlace() ||
+				of.Line <= s.Line && s.Line <= of.EndLine) {
+				function = of
+			}
+		}
+		names = append(names, fmt.Sprintf("%s\t\"function_line\": %d, \"function_end_line\": %d, \"file\": %s, "+
+			"\"kind\": \"%s\", \"line\": %d, \"column\": %d, \"end_line\": %d", s.Func, function.Line, function.EndLine,
+			quoteASCII(file), s.Kind, s.Line, s.Col, s.EndLine))
+	}
+	return names
+}
+
+// quoteASCII writes a text as JSON in ASCII.
+func quoteASCII(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, unit := range utf16.Encode([]rune(s)) {
+		if unit < ' ' || unit >= 0x7f || unit == '"' || unit == '\\' {
+			fmt.Fprintf(&b, "\\u%04x", unit)
+		} else {
+			b.WriteByte(byte(unit))
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
 }
 
 // Unplaced are the names of Options.PlacesOf of which the program has loaded no place.

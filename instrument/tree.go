@@ -23,8 +23,8 @@ type Tree struct {
 	ReadFile func(file string) ([]byte, error)
 	// Outline plans a text that Planner cannot place; nil for none.
 	Outline Planner
-	// FindPlaces gives the places of a plan that has none (languages.Language.FindPlaces); nil for none.
-	FindPlaces func(source []byte, p *Plan, g Granularity) ([]checkpoint.Site, error)
+	// FindPlaces adds the places to a plan that has none (languages.Language.FindPlaces); nil for none.
+	FindPlaces func(source []byte, p *Plan, o Options) error
 	Decode     func([]byte) ([]byte, error)
 	Options    Options
 	// ModuleIsFile says that the body of a module is called after its file when the program runs.
@@ -75,9 +75,8 @@ func (t *Tree) Read(names []string) {
 			}
 		}
 		if err == nil && t.FindPlaces != nil && t.Options.Granularity.HasPlaces() {
-			var places []checkpoint.Site
-			places, err = t.FindPlaces(f.Text, f.Plan, t.Options.Granularity)
-			f.Plan.Sites = append(f.Plan.Sites, places...)
+			f.Plan.File = name
+			err = t.FindPlaces(f.Text, f.Plan, t.Options)
 		}
 		if err != nil {
 			t.Skipped = append(t.Skipped, Skip{name, err.Error()})

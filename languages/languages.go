@@ -19,7 +19,6 @@ import (
 	"strings"
 	"sync"
 
-	"cg/checkpoint"
 	"cg/instrument"
 	"cg/instrument/edit"
 	"cg/runtimes"
@@ -198,9 +197,9 @@ type Capabilities struct {
 	Runtime *Runtime
 	// Places says that the runtime tells lines and blocks of functions apart.
 	Places bool
-	// FindPlaces gives the places of the functions of a plan, which they follow, for a language whose plans have
+	// FindPlaces adds the places of the functions of a plan to it, behind these, for a language whose plans have
 	// none: its runtime finds them as a program loads a text.
-	FindPlaces func(source []byte, p *instrument.Plan, g instrument.Granularity) ([]checkpoint.Site, error)
+	FindPlaces func(source []byte, p *instrument.Plan, o instrument.Options) error
 	// Inner says that stack samples tell which functions without checkpoints a function with them called.
 	Inner bool
 	// WhyNothing says why a program has no checkpoints where nothing else tells, "" where its modules are not

@@ -32,6 +32,7 @@ func OfBlocks(blocks []Block) *Outcome {
 		c.Inclusive.Lo, c.Inclusive.Hi = c.Inclusive.Energy, c.Inclusive.Energy
 		c.Method, c.Reason, c.Group = MethodBlock, attribute.Resolved, nil
 	}
+	o.addPlaces()
 	if n := len(series.Samples); n > 0 {
 		o.Begin, o.End = series.Samples[0].Time, series.Samples[n-1].Time
 	}

@@ -32,6 +32,7 @@ func (o *Outcome) useBlocks() {
 		return
 	}
 	o.Attributed, o.BlockSites = fromBlocks(o.Blocks, o.Series, o.Attributed)
+	o.addPlaces()
 }
 
 // counted tells whether cg itself read a counter of the machine's energy that moved.
@@ -49,6 +50,7 @@ func (o *Outcome) counted() bool {
 type Block struct {
 	Measurements []Measurement `json:"measurements"`
 	Dropped      int           `json:"dropped"`
+	Places       []BlockPlace  `json:"places"`
 }
 
 // Measurement is one checkpoint of a block.

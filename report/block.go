@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"cg/checkpoint"
 	"cg/measure"
 	"cg/nemb"
 	"cg/pattern"
@@ -82,6 +83,7 @@ func ofBlocks(blocks []measure.Block) *Run {
 	r := &Run{Skipped: []Skip{}, Warnings: []Warning{}}
 	r.Meta = Meta{SchemaVersion: SchemaVersion, Tool: "cg", Argv: []string{}, CgEnv: map[string]string{},
 		Granularity: "fine", OutlierMethod: spec.OutlierMethod, IsoTimestampFormat: "rfc3339_utc"}
+	r.granularityOf(o.BlockSites)
 	r.Attributed(o.Domains, o.Attributed, o.BlockSites)
 	r.sampled(o.Series)
 	r.Program("program", o, time.Unix(0, 0), time.Unix(0, int64(o.Attributed.Wall)))
@@ -100,4 +102,16 @@ func ofBlocks(blocks []measure.Block) *Run {
 	}
 	r.judge()
 	return r
+}
+
+// granularityOf is that of a program with checkpoints of its own which tell lines or blocks.
+func (r *Run) granularityOf(sites []checkpoint.Site) {
+	for _, s := range sites {
+		switch s.Kind {
+		case checkpoint.LinePlace:
+			r.Meta.Granularity = "line"
+		case checkpoint.BlockPlace:
+			r.Meta.Granularity = "block"
+		}
+	}
 }

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -81,5 +83,65 @@ func TestBlockWithoutEnergy(t *testing.T) {
 		if _, err := Read([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
+	}
+}
+
+// The places of functions have sums, by which what these used themselves is divided. What is no place is left out.
+func TestBlockPlaces(t *testing.T) {
+	const of = `"function": "work", "function_line": 3, "function_end_line": 9, "file": "/s/a.py", "kind": "line", `
+	text := func(places string) string {
+		return strings.Replace(seedBlock, "]}\n", `], "places": [`+places+"]}\n", 1)
+	}
+	if !strings.Contains(text("{}"), `"places"`) {
+		t.Fatal(seedBlock)
+	}
+	hostile := strings.NewReplacer(`"line"`, `"method"`, `"line": 3`, `"line": -3`).Replace
+	for name, places := range map[string]string{
+		"two lines": `{` + of + `"line": 4, "column": 5, "end_line": 4, "count": 7, "time_ns": 300000}, ` +
+			`{` + of + `"line": 5, "column": 5, "end_line": 5, "count": 2, "time_ns": 100000}, ` +
+			`{` + of + `"line": 6, "column": 5, "end_line": 6, "count": 0, "time_ns": 0}`,
+		"two processes": `{` + of + `"line": 4, "column": 5, "end_line": 4, "count": 3, "time_ns": 100000}, ` +
+			`{` + of + `"line": 4, "column": 5, "end_line": 4, "count": 4, "time_ns": 200000}, ` +
+			`{` + of + `"line": 5, "column": 5, "end_line": 5, "count": 2, "time_ns": 100000}`,
+		"what is no place": `{` + of + `"line": 4, "column": 5, "end_line": 4, "count": 7, "time_ns": 300000}, ` +
+			`{` + of + `"line": 5, "column": 5, "end_line": 5, "count": 2, "time_ns": 100000}, ` +
+			`{` + hostile(of) + `"line": 8, "end_line": 8, "count": 1, "time_ns": 5}, ` +
+			`{` + of + `"line": 8, "end_line": 8, "count": 1, "time_ns": -5}, ` +
+			`{"function": "nothing", "kind": "line", "line": 8, "end_line": 8, "count": 1, "time_ns": 5}, {}`,
+	} {
+		r, err := Read([]byte(text(places)))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		f := r.Functions[slices.IndexFunc(r.Functions, func(f Function) bool { return f.Name == "work" })]
+		if r.Meta.Granularity != "line" || f.File != "/s/a.py" || f.Line != 3 || len(f.Places) != 3 {
+			t.Fatalf("%s: %s, %+v", name, r.Meta.Granularity, f)
+		}
+		// It took 1 ms and 1.6 J, of which 0.6 ms are in no place.
+		for i, want := range []Place{{Kind: "line", Line: 4, EndLine: 4, Count: 7, SelfTimeS: 0.0003},
+			{Kind: "line", Line: 5, EndLine: 5, Count: 2, SelfTimeS: 0.0001},
+			{Kind: "rest", Line: 3, EndLine: 9, SelfTimeS: 0.0006}} {
+			p := f.Places[i]
+			joules := Joules(math.Round(want.SelfTimeS * 1.6e9))
+			if p.Kind != want.Kind || p.Line != want.Line || p.EndLine != want.EndLine || p.Count != want.Count ||
+				math.Abs(p.SelfTimeS-want.SelfTimeS) > 1e-8 || max(*p.SelfEnergyJ, joules)-min(*p.SelfEnergyJ, joules) > 1 ||
+				*p.SelfEnergyLoJ > *p.SelfEnergyJ || *p.SelfEnergyHiJ < *p.SelfEnergyJ {
+				t.Errorf("%s: place %d: %+v, and not %+v and %v J", name, i, p, want, joules.Float())
+			}
+		}
+		if faults := r.Check(); len(faults) > 0 {
+			t.Errorf("%s: %q", name, faults)
+		}
+		b, err := r.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		validate(t, b)
+	}
+	// Times that are more than the function's are parts of it.
+	r, err := Read([]byte(text(`{` + of + `"line": 4, "end_line": 4, "count": 7, "time_ns": 4611686018427387903}, {` + of +
+		`"line": 5, "end_line": 5, "count": 7, "time_ns": 4611686018427387903}`)))
+	if err != nil || len(r.Check()) > 0 {
+		t.Fatal(err, r.Check())
 	}
 }

@@ -146,6 +146,7 @@ func (r *Run) Finish(f Facts) {
 	sites := f.Sites
 	if len(o.BlockSites) > 0 {
 		sites = o.BlockSites
+		r.granularityOf(sites)
 		for i := range sites {
 			sites[i].Language = m.Language
 		}

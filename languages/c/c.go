@@ -134,8 +134,16 @@ func (d *dialect) planNamed(file string, source []byte, o instrument.Options, le
 			continue
 		}
 		of := planned{function: f, path: file, site: p.Sites[before]}
-		if why := parsed.putPlaces(&of, o.Granularity); why != "" {
+		why := parsed.putPlaces(&of, o)
+		if why != "" {
 			p.LeftAlone = append(p.LeftAlone, hasNoPlaces(f, of.site, o.Granularity, why))
+		}
+		for _, m := range of.marks {
+			at := instrument.Mark{At: m.at, Site: instrument.NoPlace, Text: m.brace, Behind: instrument.NoPlace}
+			if m.place != unknown {
+				at.Site = len(p.Sites) + m.place
+			}
+			p.Marks = append(p.Marks, at)
 		}
 		for _, s := range of.places {
 			s.Language = d.name

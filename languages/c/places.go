@@ -9,6 +9,7 @@ import (
 	"cg/checkpoint"
 	"cg/instrument"
 	"cg/instrument/edit"
+	"cg/instrument/syntax"
 )
 
 // A place is a part of a function's code: a line, or a block, which is a loop or an arm of a branch. What is in no
@@ -57,7 +58,7 @@ type placer struct {
 type here struct{ place, loop int }
 
 // putPlaces adds to a function the places of its code and their events; why says why there are none.
-func (p *parser) putPlaces(f *planned, g instrument.Granularity) (why string) {
+func (p *parser) putPlaces(f *planned, o instrument.Options) (why string) {
 	body := f.body
 	if body < 0 || !isWhole(p.tree, body) {
 		if p, body = p.again(f); body < 0 {
@@ -65,7 +66,7 @@ func (p *parser) putPlaces(f *planned, g instrument.Granularity) (why string) {
 		}
 	}
 	w := &placer{parser: p, of: f, file: p.region(f.open).file}
-	w.places.Lines = g == instrument.Lines
+	w.places.Lines = o.Granularity == instrument.Lines
 	from := here{unknown, unknown}
 	if !w.places.Lines {
 		from.place = w.add(checkpoint.RestPlace, f.at, f.close)
@@ -74,6 +75,9 @@ func (p *parser) putPlaces(f *planned, g instrument.Granularity) (why string) {
 	if bytes.Contains(w.source[f.open:f.close], []byte("_Pragma")) {
 		w.doubt = "the preprocessor has left a _Pragma in it"
 	}
+	if w.doubt == "" && o.Alone {
+		w.doubt = doubtBeforePreprocessor(p.tree, body)
+	}
 	if w.doubt != "" {
 		f.marks = nil
 	}
@@ -81,6 +85,23 @@ func (p *parser) putPlaces(f *planned, g instrument.Granularity) (why string) {
 		f.places = w.places.All
 	}
 	return w.doubt
+}
+
+// doubtBeforePreprocessor says why no event is safe in a block that the preprocessor has not seen, "" where all are. A
+// directive begins a line. A macro can be the head of a statement, whose end the grammar then misses.
+func doubtBeforePreprocessor(tree *syntax.Tree, body int) string {
+	for k := body; k < tree.After(body); k++ {
+		if tree.Nodes[k].Missing {
+			return "it has a macro that the grammar does not place"
+		}
+	}
+	for line := range strings.Lines(tree.Text(body)) {
+		directive, is := strings.CutPrefix(strings.TrimSpace(line), "#")
+		if is && !strings.HasPrefix(strings.TrimSpace(directive), "pragma") {
+			return "it has a directive of the preprocessor"
+		}
+	}
+	return ""
 }
 
 // add gives the place from one offset to another. Statements in one line are one place.

@@ -155,7 +155,7 @@ func (d *dialect) planUnit(source []byte, w owner, c choices, r refused) (*unitP
 		if w.options.PlacesWanted("", path, site) {
 			why := r.places[placeName(path, site.Line)]
 			if why == "" {
-				why = parsed.putPlaces(&of, w.options.Granularity)
+				why = parsed.putPlaces(&of, w.options)
 			}
 			if why != "" {
 				u.left = append(u.left, hasNoPlaces(f, site, w.options.Granularity, why))

@@ -55,6 +55,7 @@ func (d *dialect) saveTarget(t languages.Target, o instrument.Options, dir strin
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
+		p.File = full
 		text, err := edit.Apply(source, renderAlone(p, first, strings.Repeat("../", strings.Count(rel, "/"))))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
@@ -81,13 +82,39 @@ func renderAlone(p *instrument.Plan, first int, up string) []edit.Edit {
 	if len(p.Points) == 0 {
 		return nil
 	}
-	edits := []edit.Edit{{New: fmt.Sprintf("#include \"%s%s\"\n#line 1\n", up, aloneHeader)}}
+	edits := []edit.Edit{{New: fmt.Sprintf("#include \"%s%s\"\n%s#line 1\n", up, aloneHeader,
+		placesAlone(p, first))}}
 	for _, q := range p.Points {
-		name := strings.TrimSuffix(quote([]string{p.Sites[q.Site].Func}), `\000"`) + `"`
 		edits = append(edits, edit.Edit{Start: q.Start, End: q.Start,
-			New: fmt.Sprintf(" CODEGREEN_CALL(%d, %s);", first+q.Site, name)})
+			New: fmt.Sprintf(" CODEGREEN_CALL(%d, %s);", first+q.Site, quoteName(p.Sites[q.Site].Func))})
+	}
+	for _, m := range p.Marks {
+		text := m.Text
+		if m.Site != instrument.NoPlace {
+			text += fmt.Sprintf("CODEGREEN_PLACE(%d); ", first+m.Site)
+		}
+		edits = append(edits, edit.Edit{Start: m.At, End: m.At, New: text})
 	}
 	return edits
+}
+
+// placesAlone tells the places of a file before its program begins, "" where it has none.
+func placesAlone(p *instrument.Plan, first int) string {
+	if len(p.Marks) == 0 {
+		return ""
+	}
+	var names strings.Builder
+	for _, name := range instrument.SavedNames(p, p.File) {
+		names.WriteString(quoteName(name) + ", ")
+	}
+	return fmt.Sprintf("static const char *const codegreen_alone_names_%[1]d[] = {%[2]s0};\n"+
+		"__attribute__((constructor(102), used)) static void codegreen_alone_tell_%[1]d(void)\n"+
+		"{\n\tcodegreen_alone_places(%[1]d, codegreen_alone_names_%[1]d);\n}\n", first, names.String())
+}
+
+// quoteName writes a name as a string of C.
+func quoteName(name string) string {
+	return strings.TrimSuffix(quote([]string{name}), `\000"`) + `"`
 }
 
 // commonFolder is the innermost folder that all files are in.

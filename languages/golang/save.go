@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 
-	"cg/checkpoint"
 	"cg/instrument"
 	"cg/instrument/edit"
 	"cg/languages"
@@ -373,7 +372,8 @@ func (s *savedTarget) nameSites(files []*savedFile, checkpoints string) (bases [
 		f.names.replace, f.names.declarations, f.needsLast = f.source.replaceExits(checkpoints)
 		if len(f.plan.Points) > 0 {
 			bases = append(bases, siteBase{f.names.base,
-				fmt.Sprintf("CodegreenSites(%d, %q)", s.sites, siteNames(f.plan.Sites))})
+				fmt.Sprintf("CodegreenSites(%d, %q)", s.sites,
+					strings.Join(instrument.SavedNames(f.plan, f.name), "\n"))})
 			s.sites += len(f.plan.Sites)
 		}
 		f.changed = len(f.plan.Points) > 0 || f.names.finish > 0 || len(f.names.replace) > 0
@@ -383,15 +383,6 @@ func (s *savedTarget) nameSites(files []*savedFile, checkpoints string) (bases [
 		}
 	}
 	return bases, changed
-}
-
-// siteNames are the names of sites, a line each.
-func siteNames(sites []checkpoint.Site) string {
-	var names []string
-	for _, site := range sites {
-		names = append(names, site.Func)
-	}
-	return strings.Join(names, "\n")
 }
 
 // mainBody is where the body of the function begins that a program's end comes back to:

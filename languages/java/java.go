@@ -53,6 +53,7 @@ func init() {
 				Render:       renderAlone,
 				SupportFiles: func() (map[string][]byte, error) { return nil, nil },
 			},
+			PlanFor:     planFor,
 			Places:      true,
 			OwnsProject: ownsProject,
 			SDK:         &languages.SDK{Files: func() (map[string][]byte, error) { return runtimes.Folder("java/sdk") }},

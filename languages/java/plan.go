@@ -66,11 +66,23 @@ type wish struct {
 // from behind the opening brace, or behind the call of another constructor,
 // to the closing brace. Exclude may name one function as "name:line".
 func planFile(source []byte, o instrument.Options) (*instrument.Plan, error) {
-	j, err := parse(source)
-	if err != nil {
-		return nil, err
+	return planFor("")(source, o)
+}
+
+// planFor plans the text of a file, which may be known by its path.
+func planFor(file string) instrument.Planner {
+	return func(source []byte, o instrument.Options) (*instrument.Plan, error) {
+		j, err := parse(source)
+		if err != nil {
+			return nil, err
+		}
+		p := j.plan(o, wish{file: file})
+		for _, m := range p.marks {
+			p.Marks = append(p.Marks, instrument.Mark{At: m.at, Site: m.place, Text: m.brace,
+				Behind: instrument.NoPlace})
+		}
+		return p.Plan, nil
 	}
-	return j.plan(o, wish{}).Plan, nil
 }
 
 // plan plans a parsed file.

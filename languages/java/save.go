@@ -19,7 +19,11 @@ func renderAlone(text []byte, p *instrument.Plan, first int) ([]edit.Edit, error
 		return nil, nil
 	}
 	name := aloneName(text, first)
-	edits, err := renderCalls(name, text, &filePlan{Plan: p}, first)
+	plan := &filePlan{Plan: p}
+	for _, m := range p.Marks {
+		plan.marks = append(plan.marks, mark{m.At, m.Site, m.Text})
+	}
+	edits, err := renderCalls(name, text, plan, first)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +55,7 @@ const maxConstant = 10_000
 func siteNames(p *instrument.Plan) string {
 	var all []string
 	var b strings.Builder
-	for _, site := range p.Sites {
+	for _, name := range instrument.SavedNames(p, p.File) {
 		if b.Len() > maxConstant {
 			all = append(all, b.String())
 			b.Reset()
@@ -59,10 +63,13 @@ func siteNames(p *instrument.Plan) string {
 		if b.Len() > 0 {
 			b.WriteString(`\n`)
 		}
-		for _, unit := range utf16.Encode([]rune(site.Func)) {
-			if unit < ' ' || unit >= 0x7f || unit == '"' || unit == '\\' {
+		for _, unit := range utf16.Encode([]rune(name)) {
+			switch {
+			case unit == '"' || unit == '\\':
+				b.WriteString(`\` + string(rune(unit)))
+			case unit < ' ' || unit >= 0x7f:
 				fmt.Fprintf(&b, `\u%04x`, unit)
-			} else {
+			default:
 				b.WriteByte(byte(unit))
 			}
 		}

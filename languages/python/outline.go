@@ -5,9 +5,10 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"slices"
+	"strings"
 	"time"
 
-	"cg/checkpoint"
 	"cg/instrument"
 	"cg/instrument/syntax"
 	"cg/runtimes"
@@ -31,12 +32,7 @@ func outline(source []byte, o instrument.Options) (*instrument.Plan, error) {
 	for i := range plan.Sites {
 		plan.Sites[i].Language = "python"
 	}
-	starts := []int{0, 0} // of lines from 1
-	for i, b := range source {
-		if b == '\n' || b == '\r' && (i+1 == len(source) || source[i+1] != '\n') {
-			starts = append(starts, i+1)
-		}
-	}
+	starts := lineStarts(source)
 	for i := range plan.Points {
 		q := &plan.Points[i]
 		if q.Role == instrument.Module {
@@ -67,21 +63,54 @@ func ask(file, main string, input []byte) ([]byte, error) {
 }
 
 // findPlaces lets the interpreter find the places of the functions of a plan, as it does when it loads the text.
-func findPlaces(source []byte, p *instrument.Plan, g instrument.Granularity) ([]checkpoint.Site, error) {
-	plan := instrument.Encode(p)
+func findPlaces(source []byte, p *instrument.Plan, o instrument.Options) error {
+	wanted := *p
+	wanted.Points = slices.DeleteFunc(slices.Clone(p.Points), func(q instrument.Point) bool {
+		return !o.PlacesWanted("", p.File, p.Sites[q.Site])
+	})
+	plan := instrument.Encode(&wanted)
 	main := fmt.Sprintf("both = sys.stdin.buffer.read()\n"+
 		"sys.stdout.buffer.write(find(both[%[1]d:].decode(), both[:%[1]d].decode(), %[2]q == 'line')"+
-		".encode('utf-8', 'surrogatepass'))\n", len(plan), string(g))
+		".encode('utf-8', 'surrogatepass'))\n", len(plan), string(o.Granularity))
 	lines, err := ask("places.py", main, append([]byte(plan), source...))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	found, err := instrument.DecodeOutline(string(lines))
+	sites, events := string(lines), ""
+	if i := strings.Index("\n"+sites, "\nE\t"); i >= 0 {
+		sites, events = sites[:i], sites[i:]
+	}
+	found, err := instrument.DecodeOutline(sites)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for i := range found.Sites {
-		found.Sites[i].Language = "python"
+	for _, s := range found.Sites {
+		s.Language = "python"
+		p.Sites = append(p.Sites, s)
 	}
-	return found.Sites, nil
+	starts := lineStarts(source)
+	for line := range strings.Lines(events) {
+		var site, row, col, fromRow, fromCol int
+		n, _ := fmt.Sscanf(line, "E\t%d\t%d\t%d\t%d\t%d", &site, &row, &col, &fromRow, &fromCol)
+		m := instrument.Mark{Site: site - 1, Behind: instrument.NoPlace}
+		if n < 3 || site < 1 || site > len(p.Sites) || max(row, fromRow) >= len(starts) {
+			return fmt.Errorf("places: a line that is none of an event")
+		}
+		if m.At = starts[row] + col; n == 5 {
+			m.Behind = starts[fromRow] + fromCol
+		}
+		p.Marks = append(p.Marks, m)
+	}
+	return nil
+}
+
+// lineStarts are the offsets of the lines of a text, from 1.
+func lineStarts(source []byte) []int {
+	starts := []int{0, 0}
+	for i, b := range source {
+		if b == '\n' || b == '\r' && (i+1 == len(source) || source[i+1] != '\n') {
+			starts = append(starts, i+1)
+		}
+	}
+	return starts
 }

@@ -23,7 +23,7 @@ func render(text []byte, p *instrument.Plan, first int) ([]edit.Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &textWriter{t: t, text: text, first: first, runtime: "__cg__", linesBefore: map[int]string{},
+	r := &textWriter{t: t, text: text, file: p.File, first: first, runtime: "__cg__", linesBefore: map[int]string{},
 		blocksAtRow: map[int]int{}, continued: map[int]bool{}}
 	for strings.Contains(string(text), r.runtime) {
 		r.runtime += "_"
@@ -51,8 +51,11 @@ func render(text []byte, p *instrument.Plan, first int) ([]edit.Edit, error) {
 	})
 	deep := r.tooDeep(points, at)
 	shown := r.selfDocumenting()
+	places := r.newSavedPlaces(p, deep)
 	for _, q := range points {
+		places.write(q.Start)
 		if q.Role == instrument.Module {
+			places.write(-1)
 			r.module(q.Site, p.Sites)
 			continue
 		}
@@ -81,6 +84,7 @@ func render(text []byte, p *instrument.Plan, first int) ([]edit.Edit, error) {
 			r.handlers(i, q.Site)
 		}
 	}
+	places.write(-1)
 	r.indentMoved()
 	return r.edits, nil
 }
@@ -143,6 +147,7 @@ func (r *textWriter) selfDocumenting() map[int]bool {
 type textWriter struct {
 	t           *syntax.Tree
 	text        []byte
+	file        string
 	first       int
 	runtime     string
 	edits       []edit.Edit    // what closes, inner first
@@ -471,15 +476,8 @@ func (r *textWriter) unwindAt(clause, site int) {
 // checkpoints. Its exit stands at the end; when an exception ends the program
 // before, the runtime supplies it.
 func (r *textWriter) module(site int, sites []checkpoint.Site) {
-	var names strings.Builder
-	for i, s := range sites {
-		if i > 0 {
-			names.WriteString(", ")
-		}
-		fmt.Fprintf(&names, "%d: %q", r.siteNumber(i), s.Func)
-	}
-	head := fmt.Sprintf("import codegreen_runtime as %s; %[1]s.sites(__name__, {%s}); %s", r.runtime, names.String(),
-		r.call("enter", site))
+	head := fmt.Sprintf("import codegreen_runtime as %s; %[1]s.sites(__name__, {%s}); %s", r.runtime,
+		strings.Join(r.siteNames(sites), ", "), r.call("enter", site))
 	stmts := r.statements(0)
 	if r.documented(stmts) {
 		stmts = stmts[1:]

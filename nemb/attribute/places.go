@@ -238,6 +238,21 @@ func (o *outcome) boundPlace(p *Place, c *Cost, part float64) {
 		}
 		width = math.Hypot(width, likely*doubt*(1-part)) // what it may have more, the others have less
 	}
+	p.bound(c, width)
+}
+
+// PlaceByTime is what a place used that has a part of the time of its function, where nothing else tells it.
+func PlaceByTime(c *Cost, site checkpoint.SiteID, count uint64, part float64) Place {
+	p := Place{Function: c.Site, Site: site, Count: count, Method: TimeShare,
+		Time: time.Duration(part * float64(c.SelfTime)), CPU: time.Duration(part * float64(c.CPUTime)),
+		Energy: part * float64(c.Self.Energy)}
+	p.bound(c, likely*differs*(1-part))
+	return p
+}
+
+// bound sets the interval of a place's energy: that of its function, and how far the power of the place is known, as a
+// part of it.
+func (p *Place) bound(c *Cost, width float64) {
 	self := float64(c.Self.Energy)
 	below, above := ratioOf(self-float64(c.Self.Lo), self), ratioOf(float64(c.Self.Hi)-self, self)
 	p.Lo = nemb.Energy(max(0, p.Energy*(1-math.Hypot(below, width))))

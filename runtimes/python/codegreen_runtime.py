@@ -31,6 +31,9 @@ _dropped = 0
 _calls = {}
 _stacks = {}
 _pauses = {}  # of frames that can be suspended, by id: [number, flags, bits of open async statements]
+_sums = {}  # of places, such as lines, by number: [what the block says of it, how often a call came there, nanoseconds]
+_at = {}  # by id, of frames that have begun and not ended: the place in which the frame is, 0 for none
+_now = {}  # by thread: [the place in which it is, since when]
 _AWAY, _WAITS = 1, 2  # suspended; waiting for a frame that tells when it is
 _COMPREHENSIONS = "<listcomp>", "<setcomp>", "<dictcomp>"  # frames of their own before 3.12
 _own = globals()
@@ -98,22 +101,58 @@ _counters = _Counters()
 
 
 def sites(module, names):
-    """Tells the qualified names of a module's sites, by number."""
+    """Tells the qualified names of a module's sites, by number. A place has what the block says of it behind a tab."""
     for number, name in names.items():
+        name, _, place = name.partition("\t")
         _names[number] = module + "." + name
+        if place:
+            _sums[number] = ['"function": %s, %s' % (_text(_names[number]), place), 0, 0]
 
 
 def _record(what, number, given=None):
     global _dropped
+    now = time.monotonic_ns()
+    thread = _ident()
+    if _sums:
+        _spend(thread, now, 0)
     if len(_events) >= LIMIT:
         _dropped += 1
         return
-    now = time.monotonic_ns()
     joules, watts = _counters.read(now)
-    thread = _ident()
     if what == "enter":
         _calls[number] = _calls.get(number, 0) + 1
     _events.append((now, what, number, thread, _calls.get(number, 0), joules, watts, given))
+
+
+def _spend(thread, now, place):
+    """The place in which a thread was has the time until now; from now on the thread is in another, 0 for none."""
+    was = _now.get(thread)
+    if was is None:
+        _now[thread] = [place, now]
+        return
+    if was[0]:
+        _sums[was[0]][2] += now - was[1]
+    was[:] = place, now
+
+
+def _go_on(frame):
+    """The thread goes on in this frame, or in the nearest that waits for it and is not away, at the place there."""
+    while frame and (id(frame) not in _at or _known(frame)[1] & _AWAY):
+        frame = frame.f_back
+    was = _now.get(_ident())
+    if frame and was:
+        was[0] = _at[id(frame)]
+
+
+def place(number):
+    """The call of a function goes to a place in its code."""
+    frame = sys._getframe(1)
+    while frame and id(frame) not in _at and not frame.f_code.co_flags & 1:  # the body of a class
+        frame = frame.f_back
+    if frame and id(frame) in _at:
+        _at[id(frame)] = number
+        _sums[number][1] += 1
+        _spend(_ident(), time.monotonic_ns(), number)
 
 
 def _frame():
@@ -171,6 +210,8 @@ def _leave(number, frame, telling, alone):
         for outer in list(_chain(frame, _WAITS)):
             _record("suspend", outer[0])
             outer[1] = _AWAY | _WAITS
+    if _sums:
+        _go_on(frame.f_back)
 
 
 def _run(frame, own):
@@ -187,7 +228,10 @@ def _known(frame):
 
 def enter(number):
     """A call of the site begins."""
-    _run(_frame(), 0)
+    frame = _frame()
+    _run(frame, 0)
+    if _sums:
+        _at[id(frame)] = 0
     _stacks.setdefault(_ident(), []).append(number)
     _record("enter", number)
 
@@ -200,20 +244,23 @@ def _over(number, was, given=None):
     _record("close" if was else "exit", number, given)
 
 
-def exit(number):
-    """The call of the site ends; one that was suspended is closed."""
-    frame = _frame()
+def _end(number, frame):
     was = _known(frame)[1] & _AWAY
     _run(frame, 0)
     _over(number, was)
+    if _sums:
+        _at.pop(id(frame), None)
+        _go_on(frame.f_back)
+
+
+def exit(number):
+    """The call of the site ends; one that was suspended is closed."""
+    _end(number, _frame())
 
 
 def leave(number, value):
     """As exit, for the value of a lambda."""
-    frame = _frame()
-    was = _known(frame)[1] & _AWAY
-    _run(frame, 0)
-    _over(number, was)
+    _end(number, _frame())
     return value
 
 
@@ -271,16 +318,22 @@ def end(number):
     _back(number, frame, _known(frame)[2] >> 1)
 
 
-def resume(number, value=None):
-    """The frame of the site goes on; gives value."""
+def resume(number, *value):
+    """The frame of the site goes on; gives value, for which it waited. It comes to its place again then."""
     frame = _frame()
-    if _known(frame)[1] == _WAITS:  # it was never away
+    known = _known(frame)
+    if known[1] == _WAITS:  # it was never away
         _pauses[id(frame)][1] = 0
-        return value
-    _come_back(frame)
-    _record("resume", number)
-    _run(frame, _known(frame)[2])
-    return value
+    else:
+        _come_back(frame)
+        _record("resume", number)
+        _run(frame, known[2])
+        if _sums:
+            _go_on(frame)
+    if value:
+        if _at.get(id(frame)):
+            _sums[_at[id(frame)]][1] += 1
+        return value[0]
 
 
 def unwind(number):
@@ -297,6 +350,8 @@ def _back(number, frame, own):
     else:
         _record("unwind", number)
     _run(frame, own)
+    if _sums:
+        _go_on(frame)
 
 
 class between:
@@ -420,11 +475,13 @@ def _finish():
             if open_calls[number] >= 0:
                 _record("exit", number)
     measurements = ", ".join(map(_measurement, _events))
-    dropped = ', "dropped": %d' % _dropped if _dropped else ""
+    more = ', "dropped": %d' % _dropped if _dropped else ""
+    if _sums:
+        more += ', "places": [%s]' % ", ".join('{%s, "count": %d, "time_ns": %d}' % tuple(s) for s in _sums.values())
     try:
         sys.stdout.flush()
         sys.stdout.write("--- CODEGREEN_RESULT_START ---\n%s\n--- CODEGREEN_RESULT_END ---\n" % (
-            '{"measurements": [%s]%s}' % (measurements, dropped)))
+            '{"measurements": [%s]%s}' % (measurements, more)))
         sys.stdout.flush()
     except (OSError, ValueError):
         pass

@@ -41,18 +41,24 @@ typedef struct {
 } event;
 
 typedef struct {
-	const char *name;
-	uint32_t calls;
+	const char *name; /* of a place, such as a line: that of its function, a tab, and what the block says of it */
+	uint64_t calls;   /* or how often a call came there */
+	int64_t time;     /* of a place: ns */
 } place;
+
+typedef struct {
+	uint32_t site, place; /* 0 for none */
+} frame;
 
 static event *events;
 static place *places;
-static unsigned count, room, dropped, known;
+static unsigned count, room, dropped, known, placed;
 static int finished;
 static char busy;       /* lock over all above */
 static __thread int in; /* this thread is in an event: a signal handler's are not recorded */
-static __thread uint32_t *stack;
+static __thread frame *stack;
 static __thread unsigned depth;
+static __thread int64_t since; /* the innermost call is in its place */
 
 static struct {
 	char energy[128];
@@ -148,7 +154,15 @@ static void read_counters(int64_t at)
 	read_at = at;
 }
 
-static void note(int32_t site)
+/* spend gives the place of the innermost call its time until a moment. */
+static void spend(int64_t at)
+{
+	if (depth && stack[depth - 1].place)
+		places[stack[depth - 1].place].time += at - since;
+	since = at;
+}
+
+static void note(int64_t at, int32_t site)
 {
 	if (count == room) {
 		unsigned more = room ? 2 * room : 4096;
@@ -160,9 +174,8 @@ static void note(int32_t site)
 		events = (event *)bigger;
 		room = more > LIMIT ? LIMIT : more;
 	}
-	int64_t at = now();
 	read_counters(at);
-	event e = {at, site, places[site < 0 ? -site : site].calls, syscall(SYS_gettid), total, power};
+	event e = {at, site, (uint32_t)places[site < 0 ? -site : site].calls, syscall(SYS_gettid), total, power};
 	events[count++] = e;
 }
 
@@ -193,11 +206,14 @@ unsigned codegreen_alone_enter(unsigned site, const char *name)
 	in = 1;
 	lock();
 	if (!stack)
-		stack = (uint32_t *)malloc(FRAMES * sizeof *stack);
+		stack = (frame *)malloc(FRAMES * sizeof *stack);
 	if (stack && depth < FRAMES && know(site, name)) {
+		frame of = {site, 0};
+		int64_t at = now();
+		spend(at);
 		places[site].calls++;
-		stack[depth++] = site;
-		note((int32_t)site);
+		stack[depth++] = of;
+		note(at, (int32_t)site);
 		is = depth;
 	}
 	unlock();
@@ -209,8 +225,11 @@ unsigned codegreen_alone_enter(unsigned site, const char *name)
 /* left ends the calls above so many: longjmp(3) may have left them. */
 static void left(unsigned calls)
 {
-	while (depth > calls)
-		note(-(int32_t)stack[--depth]);
+	while (depth > calls) {
+		int64_t at = now();
+		spend(at);
+		note(at, -(int32_t)stack[--depth].site);
+	}
 }
 
 void codegreen_alone_exit(const unsigned *calls)
@@ -226,10 +245,37 @@ void codegreen_alone_exit(const unsigned *calls)
 	errno = e;
 }
 
+void codegreen_alone_places(unsigned first, const char *const *names)
+{
+	in = 1;
+	lock();
+	for (; *names; names++, first++)
+		if (know(first, *names) && strchr(*names, '\t'))
+			placed = 1;
+	unlock();
+	in = 0;
+}
+
+void codegreen_alone_place(const unsigned *call, unsigned to)
+{
+	if (!*call || in || finished || *call > depth || to >= known)
+		return;
+	int e = errno;
+	in = 1;
+	lock();
+	left(*call); /* what it called by longjmp(3) is over */
+	spend(now());
+	places[to].calls++;
+	stack[depth - 1].place = to;
+	unlock();
+	in = 0;
+	errno = e;
+}
+
 /* quote writes a name as it stands in a string of JSON. */
 static void quote(const char *s)
 {
-	for (; *s; s++)
+	for (; *s && *s != '\t'; s++)
 		if ((unsigned char)*s >= ' ' && *s != '"' && *s != '\\')
 			putchar(*s);
 		else
@@ -246,6 +292,23 @@ static void print(const event *e)
 		printf("\"joules\": %.6f, \"watts\": %.3f}", e->joules, e->watts);
 	else
 		printf("\"joules\": null, \"watts\": null}");
+}
+
+static void print_places(void)
+{
+	const char *comma = "";
+	printf(", \"places\": [");
+	for (unsigned i = 0; i < known; i++) {
+		const char *told = places[i].name ? strchr(places[i].name, '\t') : NULL;
+		if (!told)
+			continue;
+		printf("%s{\"function\": \"", comma);
+		quote(places[i].name);
+		printf("\", %s, \"count\": %llu, \"time_ns\": %lld}", told + 1, (unsigned long long)places[i].calls,
+			(long long)places[i].time);
+		comma = ", ";
+	}
+	printf("]");
 }
 
 __attribute__((destructor(101))) static void finish(void)
@@ -268,6 +331,8 @@ __attribute__((destructor(101))) static void finish(void)
 		printf("]");
 		if (dropped)
 			printf(", \"dropped\": %u", dropped);
+		if (placed)
+			print_places();
 		printf("}\n--- CODEGREEN_RESULT_END ---\n");
 		fflush(stdout);
 	}

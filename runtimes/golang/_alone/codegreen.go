@@ -58,10 +58,38 @@ type record struct {
 	calls    map[uint32]uint32
 	exits    map[uint32]func() // what a site's calls end by
 	events   []event
-	open     map[uintptr][]uint32 // by goroutine
+	open     map[uintptr]*goroutine
+	places   []*place // in the order of their sites
+	byPlace  map[uint32]*place
 	dropped  uint64
 	finished bool
 	counters counters
+}
+
+// goroutine is the calls that are open on a goroutine.
+type goroutine struct {
+	calls []call
+	since int64 // the innermost call is in its place, ns
+}
+
+type call struct {
+	site  uint32
+	place *place // nil for none
+}
+
+// place is a place in the code of functions, such as a line.
+type place struct {
+	told  string // what the block says of it, but for its sums
+	count uint64 // how often a call came there
+	time  int64  // ns
+}
+
+// spend gives the place of the innermost call its time until a moment.
+func (g *goroutine) spend(at int64) {
+	if n := len(g.calls); n > 0 && g.calls[n-1].place != nil {
+		g.calls[n-1].place.time += at - g.since
+	}
+	g.since = at
 }
 
 var all = find()
@@ -79,8 +107,8 @@ func find() *record {
 	}
 	r := &own
 	r.out, r.begun, r.origin = os.Stdout, time.Now(), monotonic()
-	r.names, r.calls, r.open = map[uint32]string{}, map[uint32]uint32{}, map[uintptr][]uint32{}
-	r.exits = map[uint32]func(){}
+	r.names, r.calls, r.open = map[uint32]string{}, map[uint32]uint32{}, map[uintptr]*goroutine{}
+	r.exits, r.byPlace = map[uint32]func(){}, map[uint32]*place{}
 	if os.Getenv(reporter) == "" {
 		syscall.Setenv(reporter, pid)
 	}
@@ -95,12 +123,18 @@ func find() *record {
 var own record // a variable, which stays where it is
 
 // CodegreenSites takes the names of sites first+1, first+2 and so on, a line each,
-// and returns first.
+// and returns first. A place has what the block says of it behind a tab.
 func CodegreenSites(first uint32, names string) uint32 {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	for i, name := range strings.Split(names, "\n") {
-		all.names[first+1+uint32(i)] = name
+		site := first + 1 + uint32(i)
+		function, told, is := strings.Cut(name, "\t")
+		all.names[site] = function
+		if is {
+			p := &place{told: `"function": ` + quote(function) + ", " + told}
+			all.places, all.byPlace[site] = append(all.places, p), p
+		}
 	}
 	return first
 }
@@ -115,9 +149,15 @@ func CodegreenEnter(site uint32) (exit func()) {
 		all.exits[site] = exit
 	}
 	if !all.finished {
+		g, at := all.open[thread], all.now()
+		if g == nil {
+			g = &goroutine{}
+			all.open[thread] = g
+		}
+		g.spend(at)
 		all.calls[site]++
-		all.open[thread] = append(all.open[thread], site)
-		all.note(enter, site, thread)
+		g.calls = append(g.calls, call{site: site})
+		all.note(at, enter, site, thread)
 	}
 	all.mu.Unlock()
 	return exit
@@ -128,22 +168,42 @@ func leave(site uint32) {
 	thread := codegreenG()
 	all.mu.Lock()
 	if !all.finished {
-		if stack := all.open[thread]; len(stack) > 1 {
-			all.open[thread] = stack[:len(stack)-1]
-		} else {
-			delete(all.open, thread) // the next goroutine may have its place
+		at := all.now()
+		if g := all.open[thread]; g != nil {
+			g.spend(at)
+			g.calls = g.calls[:len(g.calls)-1]
+			if len(g.calls) == 0 {
+				delete(all.open, thread) // the next goroutine may have its place
+			}
 		}
-		all.note(exit, site, thread)
+		all.note(at, exit, site, thread)
 	}
 	all.mu.Unlock()
 }
 
-func (r *record) note(kind string, site uint32, thread uintptr) {
+// CodegreenPlace records that the innermost call goes to a place in its code. behind is how many numbers before the
+// place's that of its function is.
+func CodegreenPlace(site, behind uint32) {
+	thread := codegreenG()
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	g, p := all.open[thread], all.byPlace[site]
+	if all.finished || g == nil || p == nil || g.calls[len(g.calls)-1].site != site-behind {
+		return
+	}
+	g.spend(all.now())
+	g.calls[len(g.calls)-1].place = p
+	p.count++
+}
+
+func (r *record) now() int64 { return r.origin + int64(time.Since(r.begun)) }
+
+func (r *record) note(at int64, kind string, site uint32, thread uintptr) {
 	if len(r.events) >= limit {
 		r.dropped++
 		return
 	}
-	e := event{at: r.origin + int64(time.Since(r.begun)), kind: kind, site: site, call: r.calls[site], thread: thread}
+	e := event{at: at, kind: kind, site: site, call: r.calls[site], thread: thread}
 	e.joules, e.watts, e.measured = r.counters.read(e.at)
 	r.events = append(r.events, e)
 }
@@ -155,9 +215,10 @@ func CodegreenFinish() {
 	if all.finished {
 		return
 	}
-	for thread, stack := range all.open {
-		for i := len(stack) - 1; i >= 0; i-- {
-			all.note(exit, stack[i], thread)
+	for thread, g := range all.open {
+		g.spend(all.now())
+		for i := len(g.calls) - 1; i >= 0; i-- {
+			all.note(all.now(), exit, g.calls[i].site, thread)
 		}
 	}
 	all.finished = true
@@ -187,6 +248,13 @@ func (r *record) block() string {
 	b.WriteString("]")
 	if r.dropped > 0 {
 		b.WriteString(`, "dropped": ` + strconv.FormatUint(r.dropped, 10))
+	}
+	for i, p := range r.places {
+		b.WriteString([2]string{`, "places": [`, ", "}[min(i, 1)] + "{" + p.told + `, "count": ` +
+			strconv.FormatUint(p.count, 10) + `, "time_ns": ` + strconv.FormatInt(p.time, 10) + "}")
+	}
+	if len(r.places) > 0 {
+		b.WriteString("]")
 	}
 	b.WriteString("}\n--- CODEGREEN_RESULT_END ---\n")
 	return b.String()

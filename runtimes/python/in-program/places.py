@@ -91,8 +91,12 @@ class Places:
                 # What is thrown into the frame may end here: that says that it is back.
                 out.append(self.weaver.event(UNWIND, here.site, s))
         if here.back and here.back != at and not isinstance(body[-1], JUMPS):
-            out.append(self.weaver.event(PLACE, here.back, body[-1]))
+            out.append(self.event_behind(here.back, body[-1]))
         return out
+
+    def event_behind(self, place, last):
+        """The event of a place behind the last statement of a list."""
+        return self.weaver.event(PLACE, place, last)
 
     def place(self, s, here):
         """The place of a statement, None where it has no code of its own."""
@@ -169,14 +173,26 @@ class Found:
 
     def __init__(self, text, points):
         self.tree = compile(text, "<text>", "exec", 0x400, True)  # PyCF_ONLY_AST
-        self.points, self.pausing, self.placed, self.place_sites = points, (), {}, []
+        self.points, self.pausing, self.placed, self.place_sites, self.events = points, (), {}, [], []
 
     def event(self, kind, site, near):
+        """An event before a statement, which begins with its decorators."""
+        line = min(d.lineno for d in [near] + getattr(near, "decorator_list", []))
+        self.events.append("E\t%d\t%d\t%d" % (site, line, near.col_offset))
         return near
 
 
+class FoundPlaces(Places):
+    def event_behind(self, place, last):
+        self.weaver.events.append("E\t%d\t%d\t%d\t%d\t%d" % (
+            place, last.end_lineno, last.end_col_offset, last.lineno, last.col_offset))
+        return last
+
+
 def find(text, plan, lines):
-    """The lines of the sites of the places in a text, of which plan has the lines."""
+    """The lines of the sites of the places in a text, of which plan has the lines, and of the events between its
+    statements: the number of the site, where the statement begins before which the event stands, or where that ends
+    behind which it stands, and then where this begins."""
     sites, points = [], {}
     for line in plan.split("\n"):
         f = line.split("\t")
@@ -185,5 +201,5 @@ def find(text, plan, lines):
         elif f[0] == "P":
             points[f[1], int(f[2]), int(f[3])] = int(f[4])
     found = Found(text, points)
-    Places(found, sites, set(points.values()), lines).put()
-    return "\n".join(found.place_sites)
+    FoundPlaces(found, sites, set(points.values()), lines).put()
+    return "\n".join(found.place_sites + found.events)

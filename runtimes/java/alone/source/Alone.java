@@ -18,6 +18,12 @@ final class Alone {
     private static final String[] NAMES = String.join("\n", "").split("\n");
     private static final java.util.function.ObjIntConsumer<String> RECORD = record();
 
+    static {
+        for (int i = 0; i < NAMES.length; i++)
+            if (NAMES[i].indexOf('\t') >= 0) // a place, such as a line
+                RECORD.accept(FIRST + i + "\t" + NAMES[i], 0);
+    }
+
     private Alone() {}
 
     static void e(int site) {
@@ -26,6 +32,10 @@ final class Alone {
 
     static void x(int site) {
         RECORD.accept(NAMES[site - FIRST], -site);
+    }
+
+    static void p(int site) {
+        RECORD.accept("", site);
     }
 
     /** The record of this process: that of another file, if there is one. */
@@ -55,7 +65,8 @@ final class Alone {
         private final java.util.List<Object[]> events = new java.util.ArrayList<>();
         private final java.util.Map<Integer, String> names = new java.util.HashMap<>();
         private final java.util.Map<Integer, Integer> calls = new java.util.HashMap<>();
-        private final java.util.Map<Long, java.util.ArrayDeque<Integer>> open = new java.util.HashMap<>();
+        private final java.util.Map<Integer, Place> places = new java.util.LinkedHashMap<>();
+        private final java.util.Map<Long, Calls> open = new java.util.HashMap<>();
         private final Counters counters = new Counters();
         private boolean finished;
         private long dropped;
@@ -70,32 +81,76 @@ final class Alone {
             }
         }
 
-        /** An event of a site: its number for an enter, less than 0 for an exit. */
+        /** What a thread has open: of each call its site and the number of its place, 0 for none. */
+        private static final class Calls {
+            final java.util.ArrayDeque<int[]> stack = new java.util.ArrayDeque<>();
+            long since; // the innermost call is in its place
+        }
+
+        /** A place in the code of a function, such as a line. */
+        private static final class Place {
+            final String function, told; // what the block says of it, but for its sums
+            long count, time; // how often a call came there, and ns
+
+            Place(String function, String told) {
+                this.function = function;
+                this.told = told;
+            }
+        }
+
+        /** Gives the place of the innermost call its time until a moment. */
+        private void spend(Calls c, long now) {
+            int[] top = c.stack.peek();
+            if (top != null && top[1] != 0)
+                places.get(top[1]).time += now - c.since;
+            c.since = now;
+        }
+
+        /**
+         * An event of a site: its number for an enter, less than 0 for an exit. Without a name the call goes to the
+         * place of that number; 0 tells a place: its number, its function and what the block says of it, with tabs
+         * between them.
+         */
         public synchronized void accept(String name, int site) {
             if (finished)
                 return;
-            long thread = Thread.currentThread().getId();
-            java.util.ArrayDeque<Integer> stack = open.get(thread);
+            if (site == 0) {
+                String[] place = name.split("\t", 3);
+                places.put(Integer.valueOf(place[0]), new Place(place[1], place[2]));
+                return;
+            }
+            long thread = Thread.currentThread().getId(), now = System.nanoTime();
+            Calls c = open.get(thread);
+            if (c != null)
+                spend(c, now);
+            if (name.isEmpty()) {
+                if (c != null && c.stack.peek() != null) {
+                    c.stack.peek()[1] = site;
+                    places.get(site).count++;
+                }
+                return;
+            }
             if (site > 0) {
                 names.put(site, name);
                 calls.merge(site, 1, Integer::sum);
-                if (stack == null)
-                    open.put(thread, stack = new java.util.ArrayDeque<>());
-                stack.push(site);
-            } else if (stack != null) {
-                stack.poll();
-                if (stack.isEmpty())
+                if (c == null) {
+                    open.put(thread, c = new Calls());
+                    c.since = now;
+                }
+                c.stack.push(new int[] {site, 0});
+            } else if (c != null) {
+                c.stack.poll();
+                if (c.stack.isEmpty())
                     open.remove(thread);
             }
-            note(site, thread);
+            note(now, site, thread);
         }
 
-        private void note(int site, long thread) {
+        private void note(long now, int site, long thread) {
             if (events.size() >= LIMIT) {
                 dropped++;
                 return;
             }
-            long now = System.nanoTime();
             Double joules = counters.joules(now);
             events.add(new Object[] {now, site, calls.get(Math.abs(site)), thread, joules, counters.watts});
         }
@@ -104,9 +159,11 @@ final class Alone {
             if (finished)
                 return;
             finished = true;
-            for (java.util.Map.Entry<Long, java.util.ArrayDeque<Integer>> e : open.entrySet())
-                for (int site : e.getValue())
-                    note(-site, e.getKey());
+            for (java.util.Map.Entry<Long, Calls> e : open.entrySet()) {
+                spend(e.getValue(), System.nanoTime());
+                for (int[] call : e.getValue().stack)
+                    note(System.nanoTime(), -call[0], e.getKey());
+            }
             if (events.isEmpty())
                 return;
             System.out.flush();
@@ -131,6 +188,14 @@ final class Alone {
             b.append(']');
             if (dropped > 0)
                 b.append(", \"dropped\": ").append(dropped);
+            comma = ", \"places\": [";
+            for (Place p : places.values()) {
+                quote(b.append(comma).append("{\"function\": \""), p.function).append("\", ").append(p.told)
+                    .append(", \"count\": ").append(p.count).append(", \"time_ns\": ").append(p.time).append('}');
+                comma = ", ";
+            }
+            if (!places.isEmpty())
+                b.append(']');
             return b.append("}\n--- CODEGREEN_RESULT_END ---\n").toString();
         }
 

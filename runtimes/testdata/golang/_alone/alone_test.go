@@ -64,7 +64,8 @@ func TestCounters(t *testing.T) {
 func TestBlock(t *testing.T) {
 	r := &record{names: map[uint32]string{7: "p.Größe𝛼\"\\"}, calls: map[uint32]uint32{7: 2}, dropped: 3}
 	r.begun, r.origin = all.begun, 5
-	r.note(enter, 7, 0xab)
+	r.note(r.now(), enter, 7, 0xab)
+	r.places = []*place{{told: `"function": "p.f", "line": 4`, count: 2, time: 30}, {told: `"line": 5`}}
 	lines := r.block()
 	var b struct {
 		Measurements []struct {
@@ -73,6 +74,11 @@ func TestBlock(t *testing.T) {
 			Joules       *float64
 		}
 		Dropped int
+		Places  []struct {
+			Function    string
+			Line, Count int
+			TimeNs      int `json:"time_ns"`
+		}
 	}
 	const head, tail = "--- CODEGREEN_RESULT_START ---\n", "\n--- CODEGREEN_RESULT_END ---\n"
 	if err := json.Unmarshal([]byte(lines[len(head):len(lines)-len(tail)]), &b); err != nil {
@@ -80,6 +86,9 @@ func TestBlock(t *testing.T) {
 	}
 	if m := b.Measurements; len(m) != 1 || m[0].CheckpointID != "enter:p.Größe𝛼\"\\:7#inv_2_tab" || m[0].Timestamp < 5 || m[0].Joules != nil || b.Dropped != 3 {
 		t.Errorf("%+v", b)
+	}
+	if p := b.Places; len(p) != 2 || p[0].Function != "p.f" || p[0].Count != 2 || p[0].TimeNs != 30 || p[1].Line != 5 {
+		t.Errorf("%+v", b.Places)
 	}
 }
 
@@ -91,7 +100,7 @@ func TestRecord(t *testing.T) {
 	CodegreenSites(10, "a\nb")
 	CodegreenEnter(11)
 	CodegreenEnter(12)()
-	if len(all.events) != 3 || len(all.open[codegreenG()]) != 1 || all.names[12] != "b" {
+	if len(all.events) != 3 || len(all.open[codegreenG()].calls) != 1 || all.names[12] != "b" {
 		t.Errorf("%+v", all.events)
 	}
 	all.events = append(all.events, make([]event, limit-3)...)
