@@ -107,6 +107,20 @@ func TestLateCounters(t *testing.T) {
 	}
 }
 
+// What is known of bursts at the end of all is told, also where the driver has told of all that the counter has by then.
+func TestLateCounterAtTheEnd(t *testing.T) {
+	h := nemb.Habits{Period: 50 * time.Millisecond, Window: time.Second}
+	for _, end := range []float64{5.51, 5.56} { // at 5.5 s both tell
+		used, bounds, lag, _ := lateGPU(h, end, map[int][][2]float64{1: {{5, 5.5}}})
+		off := lag[1].With(bounds[1][2]) * 1e-6
+		lo, hi := min(used[1].Joules(), bounds[1][0]*1e-6-off), max(used[1].Joules(), bounds[1][1]*1e-6+off)
+		t.Logf("up to %v s: %.1f J, %.1f to %.1f, %+v", end, used[1].Joules(), lo, hi, lag[1])
+		if lo > 150 || hi < 150 || lag[1].Bursts == 0 {
+			t.Errorf("up to %v s: %.1f J of 150 J, %.1f to %.1f, bursts %g uJ", end, used[1].Joules(), lo, hi, lag[1].Bursts)
+		}
+	}
+}
+
 // What a counter tells late of bursts is no idle power, be it later than a GPU's power takes to fall.
 func TestIdlePowerOfLateCounters(t *testing.T) {
 	bursts := [][2]float64{}

@@ -188,8 +188,11 @@ func (s *Stream) settle(until checkpoint.Instant, all bool) (pieces []Piece) {
 		if t.to <= s.done {
 			continue
 		}
+		if t.to >= until && !all && (t.to > until || s.Habits.IsLate()) {
+			break // of a late counter the last piece is not given before all are: it tells what is known at the end
+		}
 		if t.to > until {
-			if !all || t.from >= until {
+			if t.from >= until {
 				break
 			}
 			t.to = until
