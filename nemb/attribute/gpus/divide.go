@@ -117,6 +117,7 @@ func (l *Log) Divide(c Curve, base nemb.IdlePower) Division {
 	}
 	v.edges(&d)
 	v.late(&d)
+	v.whole(&d, l.knowsHeld)
 	if d.Method == Unattributed { // who held contexts is known at most, and not who computed
 		d.Unattributed += d.Program + d.Other
 		d.Program, d.Other, d.ProgramLo = 0, 0, 0

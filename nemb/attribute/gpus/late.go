@@ -261,3 +261,32 @@ func (v *divider) aboveIdle(d *Division, i int) float64 {
 	}
 	return min(1, mine/all)
 }
+
+// whole narrows the bounds by what the run has as a whole: what its counter tells late of a use is in it, too. The
+// program used no more than all that is above the idle power, and no less where it is known that nobody else held a
+// context.
+func (v *divider) whole(d *Division, knowsHeld bool) {
+	lo, hi := v.base.Lo, v.base.Hi
+	if quiet := v.meanQuiet(func(*span) bool { return true }); quiet.Method != nemb.IdleUnknown {
+		lo, hi = min(lo, quiet.Lo), max(hi, quiet.Hi) // the run may have had another than was measured before it
+	}
+	if len(v.spans) == 0 {
+		return
+	}
+	most, least, alone := 0.0, 0.0, knowsHeld
+	for i := range v.spans {
+		s, micro := &v.spans[i], v.spans[i].length()*1e-3 // W * ns = 1e-3 uJ
+		most += max(0, float64(v.energy[i])-lo*micro)
+		least += float64(v.energy[i]) - hi*micro
+		others := s.other.hi + s.unknown.hi
+		alone = alone && s.state != unseen && others == 0 && !s.othersHold && !s.unknownHolds
+	}
+	ends := 0.0 // what the counter has not told there yet
+	for _, i := range []int{0, len(v.spans) - 1} {
+		ends += float64(v.energy[i]) * min(1, float64(v.curve.Period)/v.spans[i].length())
+	}
+	d.ProgramHi = min(d.ProgramHi, most+ends)
+	if alone {
+		d.ProgramLo = max(d.ProgramLo, least-ends)
+	}
+}
