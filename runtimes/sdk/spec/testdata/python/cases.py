@@ -70,6 +70,18 @@ def lags(case):
         check(near(got, want), case["name"], "parts with gaps", spans, "hides", got, "want", want)
 
 
+def suspended():
+    """A piece of time in which a task is suspended and goes on counts once, by the largest weight."""
+    gpu = _gpus.Gpu()
+    for start, squares in (0, 16.0), (100, 9.0):
+        gpu.add(start, start + 100, [0.0] * _gpus.SQUARES + [squares], 0)
+    once, total = _gpus._Once(gpu), 0.0
+    for start, end, weight in (0, 10, 0.5), (10, 20, 0.0), (20, 30, 0.25), (30, 40, 1.0), (40, 150, 0.5):
+        sums, _ = gpu.between(start, end, float)
+        total += once.of(sums, start, end, weight)[_gpus.SQUARES] * weight
+    check(near(total, 16 + 9 / 2), "parts of a suspended task have", total)
+
+
 def noise(case):
     samples = [[s[i] for s in case["samples"]] for i in range(3)]
     limits = _noise.Limits(case["env"])
@@ -367,6 +379,7 @@ def table(path, rule):
     return len(all_of_it)
 
 
+suspended()
 folder = sys.argv[1]
 print("between.txt: %d cases" % between(os.path.join(folder, "between.txt")))
 for name, rule in ("noise.json", noise), ("ring.json", ring), ("powercap.json", powercap), ("unwrap.json", unwrap), ("lags.json", lags), \
