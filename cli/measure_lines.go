@@ -176,11 +176,18 @@ func (p *program) findLines(s stage, stdin string) error {
 	}
 	asked := p.granularity
 	if tried.Process.TimedOut {
-		p.withoutPlaces(fine, functions, before.overhead)
+		with := "-g fine"
+		if some := fine.AffordableOfEnded(functions, tried, mostTimes); len(some) > 0 {
+			p.lines.leaveOut(fine, functions, some)
+			p.instrument.PlacesOf = p.lines.of
+			with = fmt.Sprintf("%ss of %d of %d functions, which were over by then", asked, len(some), len(functions))
+		} else {
+			p.withoutPlaces(fine, functions, before.overhead)
+		}
 		tookS := took.Seconds()
 		p.lines.chosen.EndedAfterS, p.lines.chosen.FineS = &limit, &tookS
 		note(fmt.Sprintf("--lines auto: the run with %ss had not ended after %.1f s: now the run that is measured, "+
-			"with -g fine", asked, limit))
+			"with %s", asked, limit, with))
 		return nil
 	}
 	some, times, ok := fine.Affordable(functions, tried, mostTimes)

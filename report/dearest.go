@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -23,7 +24,8 @@ type PlacesOf struct {
 	TooDear []string `json:"too_dear,omitempty"`
 	Times   *float64 `json:"times,omitempty"`
 	// EndedAfterS is when a run with the places of all that used most was ended, in seconds, since it took too long,
-	// and FineS what the one with -g fine took. Then Times is not known, and no function has places.
+	// and FineS what the one with -g fine took. Then Times is not known, and only functions that were over by then
+	// have places.
 	EndedAfterS *float64 `json:"ended_after_s,omitempty"`
 	FineS       *float64 `json:"fine_s,omitempty"`
 }
@@ -157,36 +159,83 @@ func (r *Run) Affordable(of []*Function, tried *Run, most float64) (some []*Func
 	if took(r) <= 0 || took(tried) <= most*took(r) || took(tried)-took(r) < littleMore {
 		return of, took(tried) / max(took(r), 1e-9), true
 	}
-	costs, events := map[funcName]*nameCost{}, 0.0 // calls
-	cost := func(f *Function) *nameCost {
-		name := funcName{f.File, f.Name}
-		if costs[name] == nil {
-			costs[name] = &nameCost{}
-		}
-		return costs[name]
-	}
-	for i := range r.Functions {
-		f := &r.Functions[i]
-		cost(f).time += max(f.CPUTimeS, f.SelfTimeS)
-	}
-	for i := range tried.Functions {
-		f := &tried.Functions[i]
-		events += 2 * float64(f.Calls)
-		for _, p := range f.Places {
-			cost(f).arrivals += float64(p.Count)
-		}
-	}
+	costs, events := r.placeCosts(tried)
 	sum := events
 	for _, c := range costs {
 		sum += c.arrivals
 	}
 	budget := (most - 1) * took(r) / (took(tried) - took(r)) * sum // events that may be
+	some = costs.within(of, events, budget)
+	return some, took(tried) / took(r), len(some) > 0
+}
+
+// AffordableOfEnded is Affordable where tried was ended before its end: of functions all whose calls had ended by then.
+// What it took more than these take in r is divided by the events that were told. nil where none is affordable, or all
+// had: then what made tried slow is not known.
+func (r *Run) AffordableOfEnded(of []*Function, tried *Run, most float64) []*Function {
+	costs, sum := r.placeCosts(tried)
+	done, calls := 0.0, 0.0
+	for _, c := range costs {
+		sum += c.arrivals
+		calls += c.calls
+		if c.whole() {
+			done += c.time
+		}
+	}
+	whole := slices.DeleteFunc(slices.Clone(of), func(f *Function) bool { return !costs.of(f).whole() })
+	budget := math.Inf(1)
+	if more := tried.Process.UserS + tried.Process.SystemS - done; more >= littleMore {
+		budget = (most - 1) * (r.Process.UserS + r.Process.SystemS) / more * sum
+	}
+	if len(whole) == len(of) {
+		return nil
+	}
+	return costs.within(whole, 2*calls, budget)
+}
+
+// placeCosts are what is known of the functions of r, by their names, and events the begins and ends of calls in tried.
+func (r *Run) placeCosts(tried *Run) (costs placeCosts, events float64) {
+	costs = placeCosts{}
+	for i := range r.Functions {
+		f := &r.Functions[i]
+		c := costs.of(f)
+		c.time += max(f.CPUTimeS, f.SelfTimeS)
+		c.calls += float64(f.Calls)
+	}
+	for i := range tried.Functions {
+		f := &tried.Functions[i]
+		events += 2 * float64(f.Calls)
+		c := costs.of(f)
+		c.tried += float64(f.Calls)
+		c.cut = c.cut || f.CallsCut > 0
+		for _, p := range f.Places {
+			c.arrivals += float64(p.Count)
+		}
+	}
+	return costs, events
+}
+
+// placeCosts are what functions and their places cost.
+type placeCosts map[funcName]*nameCost
+
+func (costs placeCosts) of(f *Function) *nameCost {
+	name := funcName{f.File, f.Name}
+	if costs[name] == nil {
+		costs[name] = &nameCost{}
+	}
+	return costs[name]
+}
+
+// within are those of some functions whose arrivals come to no more than a budget, with the events that are there
+// anyway.
+func (costs placeCosts) within(of []*Function, events, budget float64) (some []*Function) {
 	order := slices.Clone(of)
 	slices.SortStableFunc(order, func(x, y *Function) int {
-		return cmp.Compare(cost(x).arrivals*cost(y).time, cost(y).arrivals*cost(x).time)
+		a, b := costs.of(x), costs.of(y)
+		return cmp.Compare(a.arrivals*b.time, b.arrivals*a.time)
 	})
 	for _, f := range order {
-		c := cost(f)
+		c := costs.of(f)
 		if !c.taken && events+c.arrivals <= budget {
 			events += c.arrivals
 			c.taken = true
@@ -195,7 +244,7 @@ func (r *Run) Affordable(of []*Function, tried *Run, most float64) (some []*Func
 			some = append(some, f)
 		}
 	}
-	return some, took(tried) / took(r), len(some) > 0
+	return some
 }
 
 // funcName is what functions are chosen by whose places are told. Several may share it, such as lambdas.
@@ -204,8 +253,13 @@ type funcName struct{ file, name string }
 // nameCost is what is known of the functions of a name together.
 type nameCost struct {
 	time, arrivals float64 // without places, and with them
+	calls, tried   float64 // without places, and with them
+	cut            bool    // a call had not ended
 	taken          bool
 }
+
+// whole reports whether all calls of the functions had ended when the run with places was ended.
+func (c *nameCost) whole() bool { return c.calls > 0 && c.calls == c.tried && !c.cut }
 
 // notePlaces says of which functions places are told, and which of those that were named are not there.
 func (r *Run) notePlaces(f Facts) {

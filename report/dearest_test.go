@@ -97,6 +97,46 @@ func TestAffordable(t *testing.T) {
 	}
 }
 
+// TestAffordableOfEnded: where the run with lines was ended, functions all whose calls were over have theirs.
+func TestAffordableOfEnded(t *testing.T) {
+	f := func(name string, cpu float64, calls, arrivals uint64, cut uint64) Function {
+		return Function{Name: name, File: "/a", CPUTimeS: cpu, Calls: calls, CallsCut: cut,
+			Places: []Place{{Kind: "line", Count: arrivals}, {Kind: "rest"}}}
+	}
+	fine := &Run{Process: Process{UserS: 1}, Functions: []Function{
+		f("calm", 0.5, 1, 0, 0), f("often", 0.2, 10, 0, 0), f("last", 0.3, 1, 0, 0)}}
+	for _, c := range []struct {
+		name  string
+		cpu   float64
+		tried []Function
+		want  string
+	}{
+		// 9.5 s more for 100 arrivals and 4 edges of calls: 10 of them may be, of which the calls take 24.
+		{"the calls alone are too dear", 10, []Function{f("calm", 0.5, 1, 5, 0), f("last", 9, 1, 95, 1)}, ""},
+		// 9.5 s more for 1000: 105 may be.
+		{"one is over", 10, []Function{f("calm", 0.5, 1, 50, 0), f("last", 9, 1, 946, 1)}, "calm"},
+		{"one is over, and too dear", 10, []Function{f("calm", 0.5, 1, 500, 0), f("last", 9, 1, 496, 1)}, ""},
+		{"half of the calls are missing", 10, []Function{f("calm", 0.5, 1, 50, 0), f("often", 9, 5, 946, 0)}, "calm"},
+		{"one was not come to", 1, []Function{f("calm", 0.5, 1, 5, 0), f("often", 0.2, 10, 20, 0)}, "calm often"},
+		{"it slept", 0.55, []Function{f("calm", 0.5, 1, 5000, 0), f("last", 0.01, 1, 1, 1)}, "calm"},
+		{"all are over: why it is slow is not known", 10,
+			[]Function{f("calm", 0.5, 1, 5, 0), f("often", 0.2, 10, 20, 0), f("last", 0.3, 1, 900, 0)}, ""},
+		{"nothing was told", 0, nil, ""},
+	} {
+		var all []*Function
+		for i := range fine.Functions {
+			all = append(all, &fine.Functions[i])
+		}
+		var names []string
+		for _, f := range fine.AffordableOfEnded(all, &Run{Process: Process{UserS: c.cpu}, Functions: c.tried}, 2) {
+			names = append(names, f.Name)
+		}
+		if got := strings.Join(names, " "); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
 // TestTooDearIsSaid: which functions have no lines, why, and what tells them nevertheless, is a warning of the run.
 func TestTooDearIsSaid(t *testing.T) {
 	times, limit, fine := 9.04, 10.0, 0.42
