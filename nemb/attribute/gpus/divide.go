@@ -106,11 +106,11 @@ func (l *Log) Divide(c Curve, base nemb.IdlePower) Division {
 	case l.knows && len(l.spans) > 0:
 		d.Method, spans = l.method, filled(l.spans, c, span{})
 	case l.lifetimes:
-		d.Method, spans = Accounting, filled(l.rest, c, l.lived(c))
+		d.Method, spans = Accounting, filled(l.restFrom(c.From), c, l.lived(c))
 	default:
 		spans = filled(l.rest, c, span{})
 	}
-	v := divider{curve: c, spans: spans, energy: c.cut(spans), mayHold: !d.Unused}
+	v := divider{curve: c, spans: spans, energy: c.cut(spans), mayHold: !d.Unused, asked: !l.knows || len(l.spans) == 0}
 	v.idle(base)
 	for i := range v.spans {
 		v.divide(&d, i)
@@ -182,6 +182,17 @@ func filled(spans []span, c Curve, like span) []span {
 		}
 	}
 	gap(c.To, last)
+	return all
+}
+
+// restFrom are the quiet spans of a curve that begins then. The first answer tells of the driver's last sample, so what
+// little of the run was before it is as quiet as the time behind it.
+func (l *Log) restFrom(from checkpoint.Instant) []span {
+	if len(l.rest) == 0 || l.rest[0].from != l.began || l.began-from > checkpoint.Instant(nemb.AskEvery) {
+		return l.rest
+	}
+	all := slices.Clone(l.rest)
+	all[0].from = min(all[0].from, from)
 	return all
 }
 

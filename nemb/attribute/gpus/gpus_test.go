@@ -190,6 +190,29 @@ func TestDivideByAccounting(t *testing.T) {
 	}
 }
 
+// A driver that only accounts is asked a little after the run has begun, and says that a GPU is quiet by its last sample.
+// Kernels that begin behind that sample are not idle power, and the time before the first answer is as quiet as that behind.
+func TestIdlePowerByAccounting(t *testing.T) {
+	const begin, end = 1.6, 2.6 // of kernels
+	l := &Log{}
+	for at := 0.01; at < 3; at += nemb.AskEvery.Seconds() {
+		o := nemb.Occupancy{At: checkpoint.Instant(at * 1e9), Refused: nemb.RefusedUnsupported, KnowsLifetimes: true, Quiet: at < 2 || at > end+0.5}
+		if ran := min(at, end) - begin; ran > 0 {
+			o.Lifetimes = []nemb.Lifetime{{PID: mine, Busy: time.Duration(ran * 1e9)}}
+		}
+		l.Add(o, owner)
+	}
+	c := Curve{To: 3 * second, Period: 100 * time.Millisecond}
+	for i := range 31 {
+		at := float64(i) / 10
+		c.Knots = append(c.Knots, nemb.Knot{At: at * 1e9, Joules: 50*at + 200*max(0, min(at, end)-begin)})
+	}
+	c.Total = nemb.Energy(1e6 * c.Knots[30].Joules)
+	if d := l.Divide(c, nemb.IdlePower{}); math.Abs(d.IdlePower.Power-50) > 1e-3 {
+		t.Errorf("idle power %+v, want 50 W", d.IdlePower)
+	}
+}
+
 // Kernels of several clients of MPS run side by side: the time in which one's ran does not
 // tell what part of the GPU it had.
 func TestDivideSideBySide(t *testing.T) {

@@ -2,6 +2,7 @@ package gpus
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"cg/checkpoint"
@@ -17,6 +18,7 @@ type divider struct {
 	most    float64        // watts that the idle power does not exceed
 	mayHold bool           // the program may have held a context
 	empty   bool           // base is of a GPU on which nobody held a context
+	asked   bool           // spans end when the driver was asked, and not where its samples do
 }
 
 // settled is how long a GPU's power takes at least to fall when kernels end: clocks stay up for a
@@ -55,19 +57,26 @@ func (v *divider) idle(base nemb.IdlePower) {
 	v.base = nemb.IdlePower{Hi: v.most}
 }
 
-// meanQuiet is the mean power of quiet spans, less the time in which power still falls. Its
-// interval has what the counter may be off, and how much more than that the spans differ.
+// meanQuiet is the mean power of quiet spans, less the time in which power still falls, and that in which kernels may
+// have begun behind the sample by which the driver answers. Its interval has what the counter may be off, and how much
+// more than that the spans differ.
 func (v *divider) meanQuiet(accepts func(*span) bool) nemb.IdlePower {
 	type power struct{ watts, off float64 }
 	var all []power
 	sum, seconds, squares := 0.0, 0.0, 0.0
-	for i := range v.spans {
-		s := v.spans[i]
+	begins := checkpoint.Instant(math.MaxInt64) // when somebody computes next
+	for i, s := range slices.Backward(v.spans) {
+		if s.state != quiet {
+			begins = s.from
+		}
 		if s.state != quiet || !accepts(&s) {
 			continue
 		}
 		if i > 0 && v.spans[i-1].state == active {
 			s.from += checkpoint.Instant(max(settled, v.curve.Settled))
+		}
+		if v.asked {
+			s.to = min(s.to, begins-checkpoint.Instant(nemb.LongestUseSample))
 		}
 		if s.length() < float64(2*v.curve.Period) || s.length() <= 0 {
 			continue
