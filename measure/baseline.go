@@ -17,11 +17,11 @@ import (
 // Baseline is what the machine drew before the program was started.
 type Baseline struct {
 	Span time.Duration
-	// Busy is the part of all processors' time that was used meanwhile, 0 to 1;
-	// cg's own is in it.
-	Busy    float64
-	Domains []IdlePower
-	Unasked bool // nobody asked for it (nemb.IdleBefore)
+	// Busy is how many processors were in use meanwhile, on average, and Use how far that is from idle (nemb.UseOf).
+	// cg's own is in both.
+	Busy, Use float64
+	Domains   []IdlePower
+	Unasked   bool // nobody asked for it (nemb.IdleBefore)
 }
 
 // IdlePower is a domain's power in watts, with the 95 % interval of its mean.
@@ -36,11 +36,11 @@ const BusyLimit = 0.05
 
 // Idle tells whether the machine was idle. If not, its idle power lies anywhere
 // below what was measured.
-func (b *Baseline) Idle() bool { return b.Busy < BusyLimit }
+func (b *Baseline) Idle() bool { return b.Use < BusyLimit }
 
 // mostSamples is how many samples a baseline has at most. More would tell no more of its mean. What cg draws to take
 // them would be taken for idle power, and be set aside in the run twice: as idle power and as cg's.
-const mostSamples = 100
+const mostSamples = 40
 
 // How many blocks a baseline is cut into at most, for the interval of its
 // mean, and how many periods of its counter each is long at least.
@@ -115,7 +115,8 @@ func baselineOf(series nemb.Series, cpus int) *Baseline {
 		return b
 	}
 	used := usedBetween(first, last)
-	b.Busy = max(0, used.Seconds()/(b.Span.Seconds()*float64(max(1, cpus))))
+	b.Busy = max(0, used.Seconds()/b.Span.Seconds())
+	b.Use = nemb.UseOf(b.Busy, float64(cpus))
 	for d, domain := range series.Domains {
 		if !counts(domain) {
 			continue
@@ -180,6 +181,7 @@ func (b *Baseline) Set(domains []nemb.Domain) {
 		for _, p := range b.Domains {
 			if domains[i].ID == p.ID {
 				domains[i].Base, domains[i].BaseLo, domains[i].BaseHi = p.Power, p.Lo, p.Hi
+				domains[i].BaseUse = b.Use
 				if b.Unasked {
 					domains[i].BaseMethod = nemb.IdleBefore
 				}

@@ -52,7 +52,7 @@ func TestBaselineBesideANeighbour(t *testing.T) {
 func TestBaseline(t *testing.T) {
 	near := func(a, b float64) bool { return math.Abs(a-b) < 1e-3 }
 	b := baselineOf(still(func(int) float64 { return 8 }, 0), 2)
-	if len(b.Domains) != 2 || b.Span != 10*time.Second || !b.Idle() || !near(b.Busy, .00005) {
+	if len(b.Domains) != 2 || b.Span != 10*time.Second || !b.Idle() || !near(b.Busy, .0001) || !near(b.Use, .00005) {
 		t.Fatalf("%+v", b)
 	}
 	if p := b.Domains[0]; p.ID != "package-0" || !near(p.Power, 8) || !near(p.Lo, 8) || !near(p.Hi, 8) {
@@ -67,8 +67,20 @@ func TestBaseline(t *testing.T) {
 	}
 	// Two seconds of processor time in ten of two processors: no idle machine.
 	b = baselineOf(still(func(int) float64 { return 8 }, 2*time.Second), 2)
-	if b.Idle() || !near(b.Busy, .10005) || b.Domains[0].Lo != 0 {
+	if b.Idle() || !near(b.Use, .10005) || b.Domains[0].Lo != 0 {
 		t.Errorf("%+v", b)
+	}
+	// A fifth of a processor of 64 is no idle machine, either, and what is in use is told with the power.
+	b = baselineOf(still(func(int) float64 { return 8 }, 2*time.Second), 64)
+	if b.Idle() || !near(b.Use, .05003) {
+		t.Errorf("of 64: %+v", b)
+	}
+	few := still(func(int) float64 { return 8 }, 0).Domains
+	if b = baselineOf(still(func(int) float64 { return 8 }, time.Second), 64); !b.Idle() {
+		t.Errorf("a tenth of a processor of 64: %+v", b)
+	}
+	if b.Set(few); !near(few[0].BaseUse, .02503) {
+		t.Errorf("%+v", few[0])
 	}
 	for name, s := range map[string]nemb.Series{"nothing": {}, "one sample": {Samples: make([]nemb.Sample, 1)}, "no time": {Samples: make([]nemb.Sample, 2)}} {
 		if b := baselineOf(s, 2); len(b.Domains) != 0 {

@@ -68,6 +68,8 @@ type Domain struct {
 	// not known. BaseLo and BaseHi bound one that was measured, with BaseHi
 	// above 0.
 	Base, BaseLo, BaseHi float64
+	// BaseUse is the use of the processors while Base was measured, see UseOf. What that drew is in Base.
+	BaseUse float64
 	// BaseMethod says how a measured Base was found; "" is IdleBaseline.
 	BaseMethod IdleMethod
 	// Remembered is what earlier runs on this machine showed of the domain's idle power:
@@ -80,6 +82,14 @@ type Domain struct {
 	// known. 0 sets nothing aside.
 	IdleShare, IdleShareMost float64
 }
+
+// fewProcessors is how many processors have a machine's whole use: one of them that works lets a machine of a hundred
+// draw much more than none.
+const fewProcessors = 4
+
+// UseOf tells how far a machine is from idle on which so many of all its processors are in use on average: 0 where none
+// is, and 1 where all are, or four of more than that.
+func UseOf(busy, all float64) float64 { return busy / min(fewProcessors, max(1, all)) }
 
 // UseRemembered takes the idle power that earlier runs measured, where none is known.
 func (d *Domain) UseRemembered() {

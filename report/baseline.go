@@ -12,8 +12,10 @@ import (
 // Baseline is what the machine drew before the program was started (--baseline).
 type Baseline struct {
 	DurationS float64 `json:"duration_s"`
-	// BusyPercent is how much of all processors was in use meanwhile. Idle is
-	// false from 5 % on: then the idle power may be anything below the figure.
+	// Busy is how many processors were in use meanwhile, on average; 0 also in files of an older cg. BusyPercent is
+	// that, of all processors, or of four where there are more. Idle is false from 5 % on: then the idle power may be
+	// anything below the figure.
+	Busy        float64              `json:"processors_busy,omitempty"`
 	BusyPercent float64              `json:"processors_busy_percent"`
 	Idle        bool                 `json:"idle"`
 	Domains     map[string]IdlePower `json:"domains"` // those whose idle power is known
@@ -31,8 +33,8 @@ func baselineOf(b *measure.Baseline) *Baseline {
 	if b == nil || b.Unasked {
 		return nil
 	}
-	out := &Baseline{DurationS: b.Span.Seconds(), BusyPercent: 100 * b.Busy, Idle: b.Idle(),
-		Domains: map[string]IdlePower{}}
+	out := &Baseline{DurationS: b.Span.Seconds(), Busy: b.Busy, BusyPercent: 100 * b.Use,
+		Idle: b.Idle(), Domains: map[string]IdlePower{}}
 	for _, d := range b.Domains {
 		out.Domains[d.ID] = IdlePower{d.Power, d.Lo, d.Hi, d.InTotal}
 	}
@@ -46,9 +48,8 @@ func (r *Run) baseline(b *measure.Baseline) {
 	}
 	if !r.Baseline.Idle {
 		r.Warn("baseline-busy",
-			fmt.Sprintf("%s %% of the processors' time was used while the idle power was measured: it may be "+
-				"lower, and the program's energy higher, up to the end of its interval",
-				figures.Digits(r.Baseline.BusyPercent)))
+			fmt.Sprintf("%s in use while the idle power was measured: it may be lower, and the program's energy "+
+				"higher, up to the end of its interval", r.Baseline.busy()))
 	}
 	if len(r.Baseline.Domains) == 0 {
 		r.Warn("baseline-unknown",
@@ -75,8 +76,16 @@ func (b *Baseline) Line() string {
 		power = fmt.Sprintf("%s [%s, %s]", figures.Watts(&sum.PowerW), figures.Watts(&sum.PowerLoW),
 			figures.Watts(&sum.PowerHiW))
 	}
-	return fmt.Sprintf("%s before the run, over %s, %s (%.1f %% of the processors in use)", power,
-		figures.Seconds(b.DurationS), state, b.BusyPercent)
+	return fmt.Sprintf("%s before the run, over %s, %s (%s in use)", power, figures.Seconds(b.DurationS), state,
+		b.busy())
+}
+
+// busy is how much of the processors was in use, in words.
+func (b *Baseline) busy() string {
+	if b.Busy > 0 {
+		return figures.Digits(b.Busy) + " processors"
+	}
+	return fmt.Sprintf("%.1f %% of the processors", b.BusyPercent)
 }
 
 // baseline holds the idle power against itself.

@@ -95,23 +95,34 @@ func TestConstantIdle(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		domain nemb.Domain
+		spare  int
 		nap    time.Duration
 		method nemb.IdleMethod
 		off    float64 // W, by which the idle power may be off
 		part   float64 // by which the energy of a function may be off
 	}{
-		{"published", published, 0, nemb.IdlePublished, 2, .3},
-		{"the run", published, 100 * time.Millisecond, nemb.IdleRun, .3, .1},
+		{"published", published, 3, 0, nemb.IdlePublished, 2, .3},
+		{"the run", published, 3, 100 * time.Millisecond, nemb.IdleRun, .3, .1},
 		{"remembered", publishedAnd(func(d *nemb.Domain) {
 			d.Remembered = nemb.IdlePower{Power: 4, Lo: 3.9, Hi: 4.2, Method: nemb.IdleRemembered}
-		}), 0, nemb.IdleRemembered, .01, .05},
+		}), 3, 0, nemb.IdleRemembered, .01, .05},
 		{"bound", publishedAnd(func(d *nemb.Domain) {
 			d.Remembered = nemb.IdlePower{Power: 4.3, Hi: 4.3, Method: nemb.IdleBound}
-		}), 0, nemb.IdleBound, .5, .1},
-		{"baseline", publishedAnd(func(d *nemb.Domain) { d.Base, d.BaseLo, d.BaseHi = 4, 3.95, 4.05 }), 0, nemb.IdleBaseline, .01, .05},
+		}), 3, 0, nemb.IdleBound, .5, .1},
+		{"baseline", publishedAnd(func(d *nemb.Domain) { d.Base, d.BaseLo, d.BaseHi = 4, 3.95, 4.05 }), 3, 0, nemb.IdleBaseline, .01, .05},
+		// One processor of 64 that works is no idle machine: what it draws is not idle power.
+		{"published, of 64", published, 63, 0, nemb.IdlePublished, 13, 1},
+		{"the run, of 64", published, 63, 100 * time.Millisecond, nemb.IdleRun, .3, .1},
+		{"remembered, of 64", publishedAnd(func(d *nemb.Domain) {
+			d.Remembered = nemb.IdlePower{Power: 4, Lo: 3.9, Hi: 4.2, Method: nemb.IdleRemembered}
+		}), 63, 0, nemb.IdleRemembered, .01, .05},
+		// Something ran while the idle power was measured, and drew 0.5 W.
+		{"baseline beside 0.04 processors", publishedAnd(func(d *nemb.Domain) {
+			d.Base, d.BaseLo, d.BaseHi, d.BaseUse = 4.5, 4.45, 4.55, .01
+		}), 3, 0, nemb.IdleBaseline, .1, .05},
 	} {
 		for seed := range uint64(3) {
-			p := truth{functions: 2, mean: 500 * time.Microsecond, threads: 1, spare: 3, length: 20 * time.Second, seed: seed + 1,
+			p := truth{functions: 2, mean: 500 * time.Microsecond, threads: 1, spare: tt.spare, length: 20 * time.Second, seed: seed + 1,
 				watts: []float64{20, 5}, idle: 4, nap: tt.nap, domain: tt.domain}.play()
 			lawful(t, p.result)
 			got := p.result.Idle[0]
@@ -138,5 +149,27 @@ func TestConstantIdle(t *testing.T) {
 				t.Errorf("%s: the program has [%.3f, %.3f] J, want %.3f", tt.name, l.ProgramLo.Joules(), l.ProgramHi.Joules(), truth)
 			}
 		}
+	}
+}
+
+// A program that runs for a twelfth of each 18 ms, and nothing else, shows no time without it: the idle power is not what
+// the machine drew then, but may be anything below.
+func TestIdlePowerBesideALittleUse(t *testing.T) {
+	const end, every, part = 18_000 * ms, 18 * ms, 3 * ms / 2
+	used := func(at int64) int64 { return at/every*part + min(part, at%every) }
+	var p tape
+	p.add(1, 0, checkpoint.Enter, 1)
+	p.add(1, end-1, checkpoint.Exit, 1)
+	d := published
+	d.ID, d.Method, d.InTotal, d.Period, d.Lo, d.Hi = "package-0", nemb.Measured, true, time.Millisecond, 1, 1
+	r := p.play([]nemb.Domain{d}, end, ms,
+		func(at int64) []nemb.Energy { return []nemb.Energy{nemb.Energy((4*at + 12*used(at)) / 1000)} },
+		func(at int64) account.Usage { return account.Usage{Program: time.Duration(used(at))} })
+	lawful(t, r)
+	if got := r.Idle[0]; got.Method == nemb.IdleRun || got.Lo > 4 || got.Hi < 4 {
+		t.Errorf("idle power %+v, want 4 W in its interval", got)
+	}
+	if truth := nemb.Energy(12 * used(end) / 1000); r.Total.ProgramLo > truth || r.Total.ProgramHi < truth {
+		t.Errorf("the program has [%d, %d] uJ, want %d", r.Total.ProgramLo, r.Total.ProgramHi, truth)
 	}
 }

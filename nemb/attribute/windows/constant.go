@@ -130,15 +130,21 @@ func (w *Windows) Known(d int) (lo, hi float64) {
 }
 
 // Part is the interval of a part e of the program's energy in a domain. e itself is known
-// within so much either way; machine is the machine time that goes with it.
+// within so much either way; machine is the machine time that goes with it. Where idle power may be so much lower than
+// it is taken for that the program has twice its energy, some of its functions may have less than that idle power, and
+// others bear what these lack: then nothing bounds a part from above but what the windows show.
 func (w *Windows) Part(d int, e, within, machine float64) Bounds {
 	b := &w.Domains[d]
 	if w.isConstant(d) {
 		p := b.constant.power
-		return Bounds{
+		known := Bounds{
 			Lo: (e - within - (p.Hi-p.Power)*machine) * b.Domain.Lo,
 			Hi: (e + within + (p.Power-p.Lo)*machine) * b.Domain.Hi,
 		}
+		if (p.Power-p.Lo)*w.machine.program > float64(b.Program) {
+			known.Hi = math.Inf(1)
+		}
+		return known
 	}
 	lo, hi := w.Known(d)
 	return Bounds{Lo: (e - within) * lo, Hi: (e + within) * hi}

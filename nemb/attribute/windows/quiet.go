@@ -18,11 +18,13 @@ const (
 	longRow = 50
 	// From so much of such time on, the mean of the stretches of one use is told.
 	enough = 200 * time.Millisecond
-	// idleUse is the use of all processors up to which a machine is nearly idle.
+	// idleUse is the use up to which a machine is nearly idle.
 	idleUse = 0.05
+	// leastContrast is by how much more the processors must be in use in a class that shows what their use adds.
+	leastContrast = 0.02
 )
 
-// uses are the upper ends of the classes of use, parts of all processors' time.
+// uses are the upper ends of the classes of use (see nemb.UseOf).
 var uses = [...]float64{0.01, 0.02, 0.03, idleUse, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, math.Inf(1)}
 
 // quiet is what the windows of a domain tell of its idle power. Its memory does not grow.
@@ -54,6 +56,9 @@ func (s *stretch) add(of stretch) {
 	s.busy += of.busy
 }
 
+// use is that of the processors.
+func (s stretch) use(cpus float64) float64 { return nemb.UseOf(s.busy/s.wall, cpus) }
+
 // power is the mean in watts.
 func (s stretch) power() float64 { return s.energy / s.wall * 1e3 }
 
@@ -82,7 +87,7 @@ func (q *quiet) add(w stretch, moved bool, period time.Duration, cpus float64) {
 	if !moved || q.open.wall < float64(max(leastStretch, stretchPeriods*period)) {
 		return
 	}
-	use := q.open.busy / (max(1, cpus) * q.open.wall)
+	use := q.open.use(cpus)
 	i := 0
 	for use > uses[i] {
 		i++
@@ -108,7 +113,7 @@ const (
 
 // bound is a power in watts below which the idle power lies, and what is seen of it. It is
 // +Inf where the run shows none. seen is set where the processors were nearly idle for
-// long enough: then lo and power are those of their power without the little that ran.
+// long enough, and more in use at other times: then lo and power are those of their power without the little that ran.
 func (q *quiet) bound(cpus float64) (p nemb.IdlePower, seen bool) {
 	p.Hi = math.Inf(1)
 	if q.least > 0 {
@@ -122,8 +127,7 @@ func (q *quiet) bound(cpus float64) (p nemb.IdlePower, seen bool) {
 		}
 		p.Hi = min(p.Hi, c.power()+sure*c.error())
 		if first && uses[i] <= idleUse {
-			seen = true
-			p.Power, p.Lo = q.extrapolate(c, cpus)
+			p.Power, p.Lo, seen = q.withoutUse(c.power(), sure*c.error(), c.use(cpus), cpus)
 		}
 		first = false
 	}
@@ -134,20 +138,23 @@ func (q *quiet) bound(cpus float64) (p nemb.IdlePower, seen bool) {
 	return p, seen
 }
 
-// extrapolate finds the power without use from a class of little use, by the line through
-// it and all other stretches. The first processor that works costs more than the next ones,
-// so what is to be taken off may be twice as much.
-func (q *quiet) extrapolate(c *class, cpus float64) (power, lo float64) {
-	rest := stretch{q.all.energy - c.energy, q.all.wall - c.wall, q.all.busy - c.busy}
-	power = c.power()
+// withoutUse finds what is left of a power at little use when nothing runs: by the steepest line through it and a
+// class of more use, as the first processor that works costs more than the next ones. For the same reason twice as
+// much may be to be taken off. off is by how much the power may be too high. known is false where no class has more
+// use: then what runs may draw anything.
+func (q *quiet) withoutUse(power, off, use, cpus float64) (idle, lo float64, known bool) {
 	drop := 0.0
-	if rest.wall >= float64(enough) {
-		use, more := c.busy/(max(1, cpus)*c.wall), rest.busy/(max(1, cpus)*rest.wall)
-		if more > 2*idleUse && rest.power() > power {
-			drop = min(power, use*(rest.power()-power)/(more-use))
+	for i := range q.classes {
+		c := &q.classes[i]
+		if c.wall < float64(enough) {
+			continue
+		}
+		if more := c.use(cpus); more >= max(2*use, use+leastContrast) {
+			drop, known = max(drop, use*(c.power()-power)/(more-use)), true
 		}
 	}
-	return power - drop, max(0, power-2*drop-sure*c.error())
+	drop = min(drop, power)
+	return power - drop, max(0, power-2*drop-off), known || use <= 0
 }
 
 // IdlePower is a domain's idle power as far as the run, what was measured before it, and
@@ -162,6 +169,9 @@ func (w *Windows) IdlePower(d int) nemb.IdlePower {
 		p = nemb.IdlePower{Power: domain.Base, Lo: domain.BaseLo, Hi: domain.BaseHi, Method: domain.BaseMethod}
 		if p.Method == "" {
 			p.Method = nemb.IdleBaseline
+		}
+		if p.Lo > 0 {
+			p.Power, p.Lo, _ = b.constant.quiet.withoutUse(p.Power, p.Power-p.Lo, domain.BaseUse, w.cpus)
 		}
 	case seen:
 		p = bound
