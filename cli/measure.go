@@ -127,7 +127,7 @@ interpreter cannot be run; 127 not found.`,
 				sensorNames() + "); default: all that measure, else the estimate"},
 			&cli.StringFlag{Name: "timeout", Aliases: []string{"t"},
 				Usage: "end the program and its children after `TIME` (seconds, or such as 1m30s): SIGTERM, 5 s " +
-					"later SIGKILL"},
+					"later SIGKILL; of --repeat, --warmup and --lines auto each run by itself"},
 			coresFlag(),
 			&cli.StringFlag{Name: "pty", Value: "auto",
 				Usage: "give the program a terminal of its own: auto, always or never (`WHEN`)"},
