@@ -63,8 +63,9 @@ func MeasureIdle(ctx context.Context, sensors []nemb.Sensor, interval, span time
 	}
 	account := account.New()
 	defer account.Close()
+	seldom := min(span/mostSamples, sampler.MaxInterval)
 	sampler, err := sampler.Start(sensors,
-		sampler.Config{Interval: max(interval, span/mostSamples), Clock: clock(nil), Program: account})
+		sampler.Config{Interval: max(interval, seldom), Clock: clock(nil), Program: account})
 	if err != nil {
 		return nil, err
 	}
