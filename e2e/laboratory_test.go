@@ -53,7 +53,8 @@ func TestLaboratory(t *testing.T) {
 				if v.Holds() {
 					held++
 				}
-				if v.Figure <= 0 || v.Truth <= 0 || v.Lo > v.Figure || v.Figure > v.Hi {
+				// Of what waits for a busy processor nothing may be left, which is said.
+				if v.Figure < 0 || v.Figure == 0 && v.Unresolved == "" || v.Lo > v.Figure || v.Figure > v.Hi {
 					t.Errorf("%+v", v)
 				}
 			}
