@@ -16,100 +16,111 @@ import (
 	"cg/long"
 )
 
-// TestSaved rewrites every fixture as text and runs it without cg: it
+// TestSaved rewrites every fixture as text, also with the events of lines and blocks, and runs it without cg: it
 // prints what the original prints, and one result block at exit.
 func TestSaved(t *testing.T) {
-	language := languages.Named("python")
 	python := byDefault(t)
-	some := long.Without(t, "three of four programs")
+	some := long.Without(t, "three of four programs, and of three granularities two")
+	granularities := []instrument.Granularity{instrument.Fine, instrument.Lines, instrument.Blocks}
 	for i, f := range append(fixtures(t), encodings()...) {
 		if f.notSaved || f.needs > minor(python) || some && i%4 != 0 {
 			continue
 		}
-		t.Run(f.name, func(t *testing.T) {
-			for _, kv := range f.env {
-				name, value, _ := strings.Cut(kv, "=")
-				t.Setenv(name, value)
-			}
-			source, dir := t.TempDir(), t.TempDir()
-			f.place(t, source)
-			want := plainly(t, source, python, f.args...)
-			if strings.Contains(want.Stderr, "SyntaxError") || strings.Contains(want.Stderr, "IndentationError") || strings.Contains(want.Stderr, "TabError") {
-				return // no Python
-			}
-			f.place(t, source) // what the first run removed
-			var names []string
-			filepath.WalkDir(source, func(path string, d fs.DirEntry, err error) error {
-				if err == nil && filepath.Ext(path) == ".py" {
-					names = append(names, path)
-				}
-				return err
-			})
-			tree := &instrument.Tree{Planner: language.Plan, Decode: language.Decode, Options: instrument.Options{Granularity: instrument.Fine, Entry: true}}
-			tree.Read(names)
-			if f.skipped && len(tree.Skipped) > 0 {
-				return
-			}
-			for _, s := range tree.Skipped {
-				t.Errorf("skipped %s: %s", s.File, s.Reason)
-			}
-			beside, err := language.SaveFile.SupportFiles()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := tree.Save(source, dir, language.SaveFile.Render, beside); err != nil {
-				t.Fatal(err)
-			}
-			f.place(t, source)
-			if err := overwrite(source, dir); err != nil {
-				t.Fatal(err)
-			}
-			got := plainly(t, source, python, f.args...)
-			stdout, blocks := unblock(t, got.Stdout)
-			if stdout != want.Stdout {
-				t.Errorf("stdout:\n%s\nwant:\n%s\nstderr:\n%s", stdout, want.Stdout, got.Stderr)
-			}
-			if got.Status != want.Status {
-				t.Errorf("status %d, want %d", got.Status, want.Status)
-			}
-			if len(blocks) != 1 {
-				t.Fatalf("%d result blocks, want 1; stderr:\n%s", len(blocks), got.Stderr)
-			}
-			if n := len(blocks[0]); n < 2 {
-				t.Errorf("%d measurements", n)
-			}
-			open := map[string]int{}
-			for _, m := range blocks[0] {
-				id, _ := m["checkpoint_id"].(string)
-				what, rest, ok := strings.Cut(id, ":")
-				name, _, numbered := strings.Cut(rest, "#inv_")
-				if !ok || !numbered {
-					t.Fatalf("checkpoint_id %q", id)
-				}
-				switch what {
-				case "enter":
-					open[name]++
-				case "exit", "close":
-					open[name]--
-				}
-			}
-			for name, n := range open {
-				if n < 0 {
-					t.Errorf("%s: %d exits too many", name, -n)
-				}
-			}
-			if !f.notAlike {
-				f.place(t, source)
-				woven := measured(t, source, python, f.args)
-				if why := alike(eventsByThread(woven), blockByThread(blocks[0]), f.closedLate); why != "" {
-					t.Errorf("events as saved text:\n%s", why)
-				}
-			}
-			if t.Failed() && os.Getenv("CG_DEBUG") != "" {
-				text, _ := os.ReadFile(filepath.Join(dir, f.script))
-				t.Logf("%s", text)
-			}
-		})
+		these := granularities
+		if some {
+			these = these[i/4%len(these):][:1]
+		}
+		for _, g := range these {
+			t.Run(f.name+"/"+string(g), func(t *testing.T) { saveAndRun(t, f, g, python) })
+		}
+	}
+}
+
+// saveAndRun runs a fixture as it is and saved.
+func saveAndRun(t *testing.T, f fixture, g instrument.Granularity, python string) {
+	language := languages.Named("python")
+	for _, kv := range f.env {
+		name, value, _ := strings.Cut(kv, "=")
+		t.Setenv(name, value)
+	}
+	source, dir := t.TempDir(), t.TempDir()
+	f.place(t, source)
+	want := plainly(t, source, python, f.args...)
+	if strings.Contains(want.Stderr, "SyntaxError") || strings.Contains(want.Stderr, "IndentationError") || strings.Contains(want.Stderr, "TabError") {
+		return // no Python
+	}
+	f.place(t, source) // what the first run removed
+	var names []string
+	filepath.WalkDir(source, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && filepath.Ext(path) == ".py" {
+			names = append(names, path)
+		}
+		return err
+	})
+	tree := &instrument.Tree{Planner: language.Plan, Decode: language.Decode, FindPlaces: language.FindPlaces,
+		Options: instrument.Options{Granularity: g, Entry: true}}
+	tree.Read(names)
+	if f.skipped && len(tree.Skipped) > 0 {
+		return
+	}
+	for _, s := range tree.Skipped {
+		t.Errorf("skipped %s: %s", s.File, s.Reason)
+	}
+	beside, err := language.SaveFile.SupportFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tree.Save(source, dir, language.SaveFile.Render, beside); err != nil {
+		t.Fatal(err)
+	}
+	f.place(t, source)
+	if err := overwrite(source, dir); err != nil {
+		t.Fatal(err)
+	}
+	got := plainly(t, source, python, f.args...)
+	stdout, blocks := unblock(t, got.Stdout)
+	if stdout != want.Stdout {
+		t.Errorf("stdout:\n%s\nwant:\n%s\nstderr:\n%s", stdout, want.Stdout, got.Stderr)
+	}
+	if got.Status != want.Status {
+		t.Errorf("status %d, want %d", got.Status, want.Status)
+	}
+	if len(blocks) != 1 {
+		t.Fatalf("%d result blocks, want 1; stderr:\n%s", len(blocks), got.Stderr)
+	}
+	if n := len(blocks[0]); n < 2 {
+		t.Errorf("%d measurements", n)
+	}
+	open := map[string]int{}
+	for _, m := range blocks[0] {
+		id, _ := m["checkpoint_id"].(string)
+		what, rest, ok := strings.Cut(id, ":")
+		name, _, numbered := strings.Cut(rest, "#inv_")
+		if !ok || !numbered {
+			t.Fatalf("checkpoint_id %q", id)
+		}
+		switch what {
+		case "enter":
+			open[name]++
+		case "exit", "close":
+			open[name]--
+		}
+	}
+	for name, n := range open {
+		if n < 0 {
+			t.Errorf("%s: %d exits too many", name, -n)
+		}
+	}
+	if !f.notAlike {
+		f.place(t, source)
+		woven := measured(t, source, python, f.args)
+		if why := alike(eventsByThread(woven), blockByThread(blocks[0]), f.closedLate); why != "" {
+			t.Errorf("events as saved text:\n%s", why)
+		}
+	}
+	if t.Failed() && os.Getenv("CG_DEBUG") != "" {
+		text, _ := os.ReadFile(filepath.Join(dir, f.script))
+		t.Logf("%s", text)
 	}
 }
 
@@ -274,4 +285,59 @@ func alike(want, got []thread, late bool) string {
 		}
 	}
 	return ""
+}
+
+// TestSavedPlaces: a saved program's calls come to each place as often as those of the same program under cg.
+func TestSavedPlaces(t *testing.T) {
+	language, python := languages.Named("python"), byDefault(t)
+	for _, g := range []instrument.Granularity{instrument.Lines, instrument.Blocks} {
+		dir, saved := write(t, map[string]string{"main.py": placesProgram}), t.TempDir()
+		tree := &instrument.Tree{Planner: language.Plan, Decode: language.Decode, FindPlaces: language.FindPlaces,
+			Options: instrument.Options{Granularity: g, Entry: true, Alone: true}}
+		tree.Read([]string{filepath.Join(dir, "main.py")})
+		beside, err := language.SaveFile.SupportFiles()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tree.Save(dir, saved, language.SaveFile.Render, beside); err != nil {
+			t.Fatal(err)
+		}
+		_, block, _ := strings.Cut(plainly(t, saved, python, "main.py").Stdout, "START ---\n")
+		block, _, _ = strings.Cut(block, "\n---")
+		var told struct {
+			Places []struct {
+				Function, Kind, File string
+				Line                 int
+				EndLine              int `json:"end_line"`
+				Count                uint64
+				TimeNs               int64 `json:"time_ns"`
+			}
+		}
+		if err := json.Unmarshal([]byte(block), &told); err != nil {
+			t.Fatal(err, block)
+		}
+		got := map[string]uint64{}
+		for _, p := range told.Places {
+			if p.Count > 0 {
+				got[fmt.Sprintf("%s %d-%d", p.Kind, p.Line, p.EndLine)] += p.Count
+			}
+			if p.File != filepath.Join(dir, "main.py") || p.TimeNs < 0 || p.Count == 0 && p.TimeNs > 0 {
+				t.Errorf("%+v", p)
+			}
+		}
+		want := measured(t, dir, python, []string{"main.py"}, placing(g), adding).Places
+		for place, n := range want {
+			if n != got[place] && !strings.HasPrefix(place, "rest") {
+				t.Errorf("%s: %d, want %d", place, got[place], n)
+			}
+		}
+		for place, n := range got {
+			if want[place] == 0 && !strings.HasPrefix(place, "rest") {
+				t.Errorf("%s: %d, want none", place, n)
+			}
+		}
+		if len(want) < 5 {
+			t.Errorf("%d places", len(want))
+		}
+	}
 }
