@@ -35,8 +35,8 @@ cg measure --instrumented takes that into its report.
 Exit status: 0; 1 if a file could not be analyzed; 2 usage.`,
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "granularity", Aliases: []string{"g"}, Value: "fine",
-				Usage: "`WHICH` sites: coarse (the program and its entry point) or fine (every function), for " +
-					titles(hasPlaces) + " block (also each loop and branch) or line"},
+				Usage: "give checkpoints to `WHICH`: coarse (the program and its entry point) or fine (every " +
+					"function), for " + titles(hasPlaces) + " block (also each loop and branch) or line"},
 			&cli.StringSliceFlag{Name: "lines",
 				Usage: "with -g line or block, only in these functions (`WHICH`): all (the default); FILE.json, an " +
 					"earlier report, for those that use 90 % of the energy there; or NAME,NAME, qualified names " +

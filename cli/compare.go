@@ -59,7 +59,7 @@ program's cannot be compared, or --lines auto chose other functions on the two s
 2 usage.`,
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "base",
-				Usage: "a run of the base, `FILE`, once or several times; then all RUNs are of the head"},
+				Usage: "compare with the run in `FILE`; files without --base are then all of the head"},
 			&cli.StringFlag{Name: "format", Aliases: []string{"f"},
 				Usage: "write in `FORMAT`, " + format.Alternatives(format.Of((*compare.Result)(nil))) +
 					"; default: as the name of -o ends, else text"},

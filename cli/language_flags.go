@@ -27,7 +27,7 @@ func flagsOf(some []*languages.Language) (flags []cli.Flag) {
 	}
 	for _, l := range some {
 		if name := l.InterpreterFlag(); name != "" {
-			add(l, name, "the interpreter or compiler (`PATH`); default: the one your shell finds")
+			add(l, name, "use the "+name+" at `PATH`; default: the one your shell finds")
 		}
 		for _, f := range l.Flags() {
 			add(l, f.Name, f.Usage)

@@ -72,7 +72,11 @@ func measureCommand() *cli.Command {
 		Name:      "measure",
 		Usage:     "run a program and show how much energy each function used",
 		ArgsUsage: "[LANG] TARGET [ARGS...]",
-		Description: `Flags of cg may stand before and after LANG and TARGET. The first argument after
+		Description: `cg adds checkpoints to the program as it is loaded or built: code that tells when
+a function begins and when it ends. Your files stay as they are. For a start:
+cg measure -g fine main.py.
+
+Flags of cg may stand before and after LANG and TARGET. The first argument after
 TARGET that is not a flag of cg, or --, ends them: the rest is the program's. A
 flag that cg knows is cg's unless it comes after --.
 
@@ -93,8 +97,8 @@ its report (a shell shows 128+n); 124 after --timeout; 125 cg failed; 126 TARGET
 interpreter cannot be run; 127 not found.`,
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "granularity", Aliases: []string{"g"}, Value: "coarse",
-				Usage: "`WHICH` sites: coarse (the program and its entry point), fine (every function), and for " +
-					titles(hasPlaces) + " block (also each loop and branch) or line"},
+				Usage: "give checkpoints to `WHICH`: coarse (the program and its entry point), fine (every " +
+					"function), and for " + titles(hasPlaces) + " block (also each loop and branch) or line"},
 			linesFlag(),
 			&cli.IntFlag{Name: "repeat", Value: 1,
 				Usage: "run the program `N` times and show what each function used on average, with its spread. Its " +
@@ -113,8 +117,8 @@ interpreter cannot be run; 127 not found.`,
 				Usage: "say what a call of `FUNCTION` takes, with what it called: joules for a call, calls for a " +
 					"joule, and with --carbon its emissions. The function needs a checkpoint (-g fine)"},
 			&cli.BoolFlag{Name: "timeseries",
-				Usage: "give each task of the report its samples (tasks[].timeseries), as a session with " +
-					"record_time_series"},
+				Usage: "give each task of the report, which is the program or one of its tests, the samples " +
+					"of its time (tasks[].timeseries)"},
 			&cli.BoolFlag{Name: "keep-source",
 				Usage: "keep the files of the functions in the report, so that a page of it has their source " +
 					"wherever it is made"},
@@ -132,8 +136,9 @@ interpreter cannot be run; 127 not found.`,
 			&cli.StringFlag{Name: "pty", Value: "auto",
 				Usage: "give the program a terminal of its own: auto, always or never (`WHEN`)"},
 			&cli.StringSliceFlag{Name: "include",
-				Usage: "instrument files outside the program (`GLOB` with a /, or the name of an installed package " +
-					"or of a module of the standard library), or only functions of that qualified name"},
+				Usage: "give checkpoints to files outside the program (`GLOB` with a /, or the name of an " +
+					"installed package or of a module of the standard library), or only functions of that " +
+					"qualified name"},
 			&cli.StringSliceFlag{Name: "exclude", Usage: "leave out files or functions (`GLOB`)"},
 			&cli.IntFlag{Name: "max-depth",
 				Usage: "distinguish functions up to `N` calls deep; deeper ones count as their caller's (0: no limit)"},

@@ -51,7 +51,7 @@ const (
 
 func baselineFlag() cli.Flag {
 	return &cli.StringFlag{Name: "baseline",
-		Usage: "measure the idle machine for `SECONDS` before the program starts, and use its power for the ledger's " +
+		Usage: "measure the idle machine for `SECONDS` before the program starts, and use its power for the report's " +
 			"line idle"}
 }
 
