@@ -228,7 +228,10 @@ func (p Point) Name() string {
 
 // Sentence says what changed last.
 func (s *Series) Sentence() string {
-	if len(s.Steps) == 0 {
+	switch {
+	case len(s.Steps) == 0 && len(s.Points) == 1:
+		return "no step in one commit"
+	case len(s.Steps) == 0:
 		return fmt.Sprintf("no step in %d commits", len(s.Points))
 	}
 	last := s.Steps[len(s.Steps)-1]
