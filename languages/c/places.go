@@ -96,8 +96,7 @@ func doubtBeforePreprocessor(tree *syntax.Tree, body int) string {
 		}
 	}
 	for line := range strings.Lines(tree.Text(body)) {
-		directive, is := strings.CutPrefix(strings.TrimSpace(line), "#")
-		if is && !strings.HasPrefix(strings.TrimSpace(directive), "pragma") {
+		if strings.HasPrefix(strings.TrimSpace(line), "#") {
 			return "it has a directive of the preprocessor"
 		}
 	}
