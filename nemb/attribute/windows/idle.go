@@ -49,8 +49,8 @@ func (w *Windows) idle(d int, e nemb.Energy, wall, busy float64) idleEnergy {
 }
 
 // mostIdleDebt is how long a machine may seem to draw less than its idle power
-// before what is missing is let go.
-const mostIdleDebt = time.Second
+// before what is missing is let go: a counter that moves seldom shows nothing for two of its periods.
+func mostIdleDebt(period time.Duration) time.Duration { return max(time.Second, 2*period) }
 
 // measuredIdle is the part of a window's energy that a measured idle power (BaseHi)
 // gives. Power varies around its mean, so a window may hold less than that: what
@@ -61,7 +61,7 @@ func (b *Domain) measuredIdle(e nemb.Energy, wall float64) idleEnergy {
 	micro := wall * 1e-3 // W * ns = 1e-3 uJ
 	due := b.idleDebt + domain.Base*micro
 	idle := min(e, nemb.Energy(math.Round(due)))
-	b.idleDebt = min(due-float64(idle), domain.Base*float64(mostIdleDebt)*1e-3)
+	b.idleDebt = min(due-float64(idle), domain.Base*float64(mostIdleDebt(domain.Period))*1e-3)
 	rest := float64(e - idle)
 	if rest <= 0 {
 		return idleEnergy{energy: idle, lo: 1, hi: 1, slack: float64(idle) * (1 - domain.BaseLo/domain.Base)}

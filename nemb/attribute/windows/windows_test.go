@@ -109,6 +109,15 @@ func TestIdleDebt(t *testing.T) {
 	if want := 10e6; b.idleDebt != want {
 		t.Errorf("%g uJ are due, want %g", b.idleDebt, want)
 	}
+	// A counter that moves every 30 s shows the idle power of all of them at once.
+	d.Period = 30 * time.Second
+	b = &Domain{Domain: d}
+	for range 29 {
+		b.measuredIdle(0, float64(time.Second))
+	}
+	if i := b.measuredIdle(500e6, float64(time.Second)); i.energy != 300e6 || !near(i.lo*200, 170) || !near(i.hi*200, 230) {
+		t.Errorf("a counter of 30 s: %+v", i)
+	}
 }
 
 // A site used what its counter showed in the windows that it had to itself, at
