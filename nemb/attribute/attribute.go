@@ -58,7 +58,7 @@ func New(domains []nemb.Domain, cpus int) *Attributor {
 	st := stacks.New()
 	c := newContexts(st.Tree)
 	w := windows.New(domains, cpus, st.Tree)
-	w.Constant = true
+	w.Constant, w.Joins = true, true
 	return &Attributor{
 		stacks: st, windows: w, contexts: c,
 		data: regression.NewData(counters(domains), c.of), calls: calls.New(st.Tree),
@@ -141,6 +141,7 @@ func (a *Attributor) Close(s nemb.Sample) {
 func (a *Attributor) Last(s nemb.Sample) {
 	s = a.windows.Steady(s)
 	a.stacks.Merge()
+	a.windows.Ends = true
 	if a.windows.HasBegun() {
 		a.close(s, s.Failed)
 	}
@@ -168,7 +169,7 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 	for d := range a.windows.Domains { // which may have turned out to be slower
 		a.data.Lengthen(d, nanos(a.windows.Domains[d].Domain.Period))
 	}
-	if !failed && w.Weight > 0 && a.data.HasCounters() {
+	if !failed && (w.Weight > 0 || w.Machine > 0) && a.data.HasCounters() {
 		a.columns = a.timesOf(w)
 		a.data.Add(regression.Window{
 			Wall: w.Wall, Until: nanos(s.Time - a.windows.First().Time),

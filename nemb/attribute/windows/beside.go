@@ -88,10 +88,10 @@ func (w *Windows) spendBeside(d int, out *Window, energy, outside float64) {
 // inBackground is the part of a window's processor time that background threads used.
 func (w *Windows) inBackground(out *Window) float64 {
 	sum := 0.0
-	for _, used := range out.Background {
-		sum += used
+	for _, part := range w.backgroundParts(out) {
+		sum += part
 	}
-	return ratio(sum, out.Weight+w.arrears.late)
+	return sum
 }
 
 // moveBeside moves what ran beside a part of what is outside the threads in a window that is over.

@@ -34,7 +34,7 @@ func (w *Windows) isConstant(d int) bool {
 		(domain.BaseHi > 0 || domain.Base <= 0 && domain.IdleShare > 0 && w.cpus > 0)
 }
 
-// shareMachine divides the length of a window.
+// shareMachine divides the length of a window, and of those that are joined with it.
 func (w *Windows) shareMachine(out *Window, used processorTimes) {
 	m := &w.machine
 	if len(m.background) < w.Classes {
@@ -44,7 +44,7 @@ func (w *Windows) shareMachine(out *Window, used processorTimes) {
 	if busy <= 0 {
 		return
 	}
-	micro := out.Wall * 1e-3
+	micro := used.wall * 1e-3
 	out.Machine = micro * max(0, used.program) / busy
 	out.Beside.Others = max(0, used.other)
 	out.Beside.CPU = max(0, used.own) + max(0, used.other)
@@ -54,13 +54,12 @@ func (w *Windows) shareMachine(out *Window, used processorTimes) {
 	m.other += micro * max(0, used.other) / busy
 	w.past.open.machine = w.share(m.paths, out.Machine, out.Weight, used.outside)
 	w.shareBeside(out, used.outside)
-	weight := out.Weight + w.arrears.late
-	if weight <= 0 {
+	if w.joinedWeight(out.Weight) <= 0 {
 		m.direct += out.Machine
 		return
 	}
-	for i, of := range out.Background {
-		m.background[i] += out.Machine * of / weight
+	for i, part := range w.backgroundParts(out) {
+		m.background[i] += out.Machine * part
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"cg/checkpoint"
 	"cg/nemb"
@@ -75,7 +76,11 @@ type Windows struct {
 	Constant bool
 	// Looked is set where the parts of threads come from looks: a function may have run in a
 	// window in which nobody saw it, and another had a window to itself only as far as was seen.
-	Looked  bool
+	Looked bool
+	// Joins is set where windows in which no slow counter moves are joined with the next. Set before the first window.
+	Joins bool
+	// Ends is set where no sample comes after the next one.
+	Ends    bool
 	Domains []Domain
 	Times   []PathTime // per call path
 	Stats   Stats
@@ -86,6 +91,7 @@ type Windows struct {
 	first  nemb.Sample
 	prev   nemb.Sample
 	closed int
+	joined joined
 
 	threads  threadTimes
 	sites    siteShares
@@ -214,7 +220,7 @@ func (w *Windows) Probe(n int32) { w.threads.probe, w.divided.probe = n, n }
 // window whose end could not be read is unattributed.
 func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 	w.grow()
-	prev := w.prev
+	prev, waits := w.prev, w.Joins && !failed && !w.Ends && w.Waits(s, time.Duration(s.Time-w.prev.Time))
 	w.prev = s
 	w.closed++
 	out := Window{
@@ -228,6 +234,7 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 		program: nanos(s.Usage.Program - prev.Usage.Program),
 		own:     nanos(s.Usage.Own - prev.Usage.Own),
 		other:   nanos(s.Usage.Other - prev.Usage.Other),
+		wall:    out.Wall,
 	}
 	var background float64
 	out.Background, background = w.background(s, prev)
@@ -257,16 +264,13 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 	}
 	w.sites.close(w.tree, out.Weight, w.threads.now)
 	out.Sites, out.Paths = w.sites.of, w.sites.paths
+	w.join(&out, used, waits)
 	stale, longest := w.stale(s, prev, out.PerTick)
+	longest = w.staleJoined(s, stale, longest)
 	w.bounds.ran(w.sharesPaid(out.Weight), len(w.Domains), prev.At, s.At, longest)
 	w.past.begin(&out, out.Weight+w.arrears.late, used.outside, nanos(w.first.Time))
-	if !failed {
-		w.shareMachine(&out, used)
-	}
-	for d := range w.Domains {
-		w.divide(d, &out, failed, used, stale[d])
-		out.Spent[d], out.Beside.Spent[d] = w.Domains[d].spent, w.Domains[d].beside
-		out.Moved[d] = s.Energy[d] > prev.Energy[d]
+	if !waits {
+		w.divideAll(&out, failed, used, stale)
 	}
 	w.past.keep()
 	if w.modelled && out.PerTick > 0 {
@@ -277,6 +281,20 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 	out.Threads = w.bookTimes(out.PerTick)
 	w.forget()
 	return out
+}
+
+// divideAll divides what the domains used in a window, and those that are joined with it.
+func (w *Windows) divideAll(out *Window, failed bool, used processorTimes, stale []checkpoint.Tick) {
+	used = w.joinedTimes(used)
+	if !failed {
+		w.shareMachine(out, used)
+	}
+	for d := range w.Domains {
+		w.divide(d, out, failed, used, stale[d])
+		out.Spent[d], out.Beside.Spent[d] = w.Domains[d].spent, w.Domains[d].beside
+		out.Moved[d] = out.End.Energy[d] > out.Begin.Energy[d]
+	}
+	w.joined.open = false
 }
 
 // sharesPaid is what each site has of the energy that the window divides.
@@ -292,6 +310,7 @@ func (w *Windows) sharesPaid(weight float64) map[checkpoint.SiteID]Share {
 type processorTimes struct {
 	program, own, other float64
 	outside             float64 // of the program, in none of its threads with call paths
+	wall                float64 // how long the window is
 }
 
 func (p processorTimes) sum() float64 { return p.program + p.own + p.other }
@@ -315,9 +334,9 @@ func (w *Windows) divide(d int, out *Window, failed bool, used processorTimes, s
 		return
 	}
 	if w.isConstant(d) {
-		b.constant.quiet.add(stretch{float64(e), out.Wall, max(0, used.sum())}, e > 0, b.Domain.Period, w.cpus)
+		b.constant.quiet.add(stretch{float64(e), used.wall, max(0, used.sum())}, e > 0, b.Domain.Period, w.cpus)
 	}
-	idle := w.idle(d, e, out.Wall, used.sum())
+	idle := w.idle(d, e, used.wall, used.sum())
 	if !b.Domain.FollowsProcessors() {
 		b.Idle += idle.energy
 		b.Unattributed += e - idle.energy
@@ -343,10 +362,8 @@ func (w *Windows) divide(d int, out *Window, failed bool, used processorTimes, s
 	b.ProgramHi += program.hi
 	w.spend(d, b.spent, out.Weight, used.outside)
 	w.spendBeside(d, out, b.beside, used.outside)
-	if out.Weight > 0 {
-		for i, used := range out.Background {
-			b.Background[i] += b.spent * used / (out.Weight + w.arrears.late)
-		}
+	for i, part := range w.backgroundParts(out) {
+		b.Background[i] += b.spent * part
 	}
 	w.bounds.add(d, b.Domain, program, stale)
 	w.past.spent(d, program)
@@ -405,7 +422,7 @@ func (w *Windows) spend(d int, energy, weight, outside float64) {
 		return
 	}
 	b := &w.Domains[d]
-	if weight+w.arrears.late <= 0 {
+	if w.joinedWeight(weight) <= 0 {
 		b.Direct += energy
 	}
 	w.past.spend(d, w.share(b.Paths, energy, weight, outside))
@@ -414,11 +431,17 @@ func (w *Windows) spend(d int, energy, weight, outside float64) {
 // share adds an amount to the paths, as they used the processors in the open window, and before where the
 // account reports that late. It returns the part that was in no thread.
 func (w *Windows) share(to []float64, amount, weight, outside float64) float64 {
-	if weight += w.arrears.late; weight <= 0 {
+	if weight = w.joinedWeight(weight); weight <= 0 {
 		to[paths.Root] += amount
 		return 0
 	}
 	inNone := amount * outside / weight
+	if w.joined.open {
+		for n, used := range w.joined.paths {
+			to[n] += amount * used / weight
+		}
+		return inNone
+	}
 	to[paths.Root] += inNone
 	for i := range len(w.threads.now) + len(w.arrears.paid) {
 		t := w.sharing(i)

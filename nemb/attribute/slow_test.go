@@ -1,0 +1,63 @@
+package attribute
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"cg/checkpoint"
+	"cg/nemb"
+	"cg/nemb/account"
+)
+
+// A program that works for 110 ms of each second has the energy that a counter shows for it at the end of the second, as
+// a board's controller does, while cg alone runs then: it is divided by who ran since the counter moved before.
+func TestSlowCounterOfAProgramThatWaits(t *testing.T) {
+	const end, second, works = 60_000 * ms, 1000 * ms, 110 * ms
+	used := func(at int64) int64 { return at/second*works + min(works, at%second) }
+	for name, domain := range map[string]nemb.Domain{
+		"published": published,
+		"baseline":  publishedAnd(func(d *nemb.Domain) { d.Base, d.BaseLo, d.BaseHi = 4, 3.99, 4.01 }),
+	} {
+		var p tape
+		for at := int64(0); at < end; at += second {
+			p.add(1, at, checkpoint.Enter, 1)
+			p.add(1, at+works, checkpoint.Exit, 1)
+			p.add(1, at+works, checkpoint.Enter, asleep)
+			p.add(1, at+second-1, checkpoint.Exit, asleep)
+		}
+		d := domain
+		d.ID, d.Method, d.InTotal, d.Period, d.Lo, d.Hi = "bmc", nemb.Measured, true, time.Second, 1, 1
+		r := p.play([]nemb.Domain{d}, end, 10*ms,
+			func(at int64) []nemb.Energy {
+				seen := at / second * second
+				return []nemb.Energy{nemb.Energy((4*seen + 12*used(seen)) / 1000)}
+			},
+			func(at int64) account.Usage {
+				one := checkpoint.Thread{PID: 1, TID: 1}
+				return account.Usage{Program: time.Duration(used(at)), Own: time.Duration(at / 1000),
+					Threads: []account.ThreadUsage{{Thread: one, CPU: time.Duration(used(at))}}}
+			})
+		lawful(t, r)
+		truth := float64(12*used(end)) * 1e-9
+		if l := r.Total; l.ProgramLo.Joules() > truth || l.ProgramHi.Joules() < truth || l.Program().Joules() < truth/2 {
+			t.Errorf("%s: the program has %v [%v, %v] uJ, want %.1f J", name, l.Program(), l.ProgramLo, l.ProgramHi, truth)
+		}
+		c := cost(t, r, 1)
+		if c.Self.Lo.Joules() > truth || c.Self.Hi.Joules() < truth {
+			t.Errorf("%s: the function has %+v, want %.1f J", name, c.Self, truth)
+		}
+		cpu := time.Duration(0)
+		for _, path := range r.Paths {
+			if path.Site == 1 {
+				cpu += path.CPUTime
+			}
+		}
+		if off := math.Abs(cpu.Seconds()/(float64(used(end))*1e-9) - 1); off > .1 {
+			t.Errorf("%s: the function has %v of processor time, want %v", name, cpu, time.Duration(used(end)))
+		}
+		if name == "baseline" && math.Abs(c.Self.Energy.Joules()/truth-1) > .1 {
+			t.Errorf("the function has %v uJ, want %.1f J", c.Self.Energy, truth)
+		}
+	}
+}
