@@ -178,7 +178,11 @@ func TestPrograms(t *testing.T) {
 		var alone, saved string
 		if !mode.before && !(short && mode.name == "all") {
 			alone = t.TempDir()
-			if _, err := saveTarget(mode.target, fine, alone); err != nil {
+			of := fine
+			if mode.name == "all" {
+				of.Granularity = instrument.Lines
+			}
+			if _, err := saveTarget(mode.target, of, alone); err != nil {
 				t.Fatal(err)
 			}
 			saved = buildAll(t, "go", alone)
