@@ -299,6 +299,9 @@ func languageOf(c *cli.Context, args []string) (*languages.Language, languages.T
 		script, path, interpreter := languages.ForScript(args[0])
 		if script == nil {
 			say := "say which before it (" + languages.Names() + ")"
+			if c.Command.Name == "measure" {
+				say += "; cg run -- COMMAND measures any command"
+			}
 			if _, err := os.Stat(args[0]); err != nil {
 				say = near.Or(args[0], languageNames(), say)
 			}

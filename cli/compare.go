@@ -135,7 +135,7 @@ func compareSides(c *cli.Context) (sides [2]compare.Side, err error) {
 		base, head = head[:1], head[1:]
 	case len(base) == 0:
 		return sides, fail(statusUsage,
-			"%d runs: name two, cg compare BASE.json HEAD.json, or those of the base with --base", len(head))
+			"name two runs: cg compare BASE.json HEAD.json, or those of the base with --base")
 	case len(head) == 0:
 		return sides, fail(statusUsage, "no run of the head: cg compare --base BASE.json HEAD.json")
 	}
