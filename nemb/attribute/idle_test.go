@@ -173,3 +173,32 @@ func TestIdlePowerBesideALittleUse(t *testing.T) {
 		t.Errorf("the program has [%d, %d] uJ, want %d", r.Total.ProgramLo, r.Total.ProgramHi, truth)
 	}
 }
+
+// Others use a twelfth of a processor all the time, and the kernel tells that in ticks of 10 ms: stretches without a tick
+// are not without use. The program works in every other half second.
+func TestIdlePowerBesideTicks(t *testing.T) {
+	const end, half = 20_000 * ms, 500 * ms
+	used := func(at int64) int64 { return at/(2*half)*half + min(half, at%(2*half)) }
+	var p tape
+	p.add(1, 0, checkpoint.Enter, 1)
+	p.add(1, end-1, checkpoint.Exit, 1)
+	d := published
+	d.ID, d.Method, d.InTotal, d.Period, d.Lo, d.Hi = "package-0", nemb.Measured, true, time.Millisecond, 1, 1
+	r := p.play([]nemb.Domain{d}, end, ms,
+		func(at int64) []nemb.Energy { return []nemb.Energy{nemb.Energy((4*at + 12*used(at) + at) / 1000)} },
+		func(at int64) account.Usage {
+			others := time.Duration(at / 12)
+			return account.Usage{Program: time.Duration(used(at)), Other: others.Truncate(account.Tick),
+				Threads: []account.ThreadUsage{{Thread: checkpoint.Thread{PID: 1, TID: 1}, CPU: time.Duration(used(at))}}}
+		})
+	lawful(t, r)
+	if got := r.Idle[0]; got.Method != nemb.IdleRun || got.Lo > 4 || got.Hi < 4 || math.Abs(got.Power-4) > .3 {
+		t.Errorf("idle power %+v, want 4 W", got)
+	}
+	if seen := r.Seen[0]; seen.Lo > 4 || seen.Hi < 4 {
+		t.Errorf("%+v is told to later runs, want 4 W", seen)
+	}
+	if truth := nemb.Energy(12 * used(end) / 1000); r.Total.ProgramLo > truth || r.Total.ProgramHi < truth {
+		t.Errorf("the program has [%d, %d] uJ, want %d", r.Total.ProgramLo, r.Total.ProgramHi, truth)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cg/nemb"
+	"cg/nemb/account"
 )
 
 // What a machine draws while its processors do little bounds its idle power from
@@ -30,11 +31,22 @@ var uses = [...]float64{0.01, 0.02, 0.03, idleUse, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5
 // quiet is what the windows of a domain tell of its idle power. Its memory does not grow.
 type quiet struct {
 	open    stretch
+	others  float64   // of open, what other processes used, ns
+	unsure  []stretch // those since the time of others moved
+	waited  float64   // how long these are together, ns
 	row     class
 	classes [len(uses)]class
-	all     stretch
 	least   float64 // W, of the rows, with their error; 0 before the first
 }
+
+// The time of other processes is told in ticks. Most stretches in which others used a third of a processor have none:
+// by their own figures they would be times without use, at the power of a third of a processor. So a tick is that of
+// all stretches since the one before, and a machine is idle from longestUnsure without any on. At the end of a run
+// leastUnsure of that is enough.
+const (
+	longestUnsure = time.Second
+	leastUnsure   = 100 * time.Millisecond
+)
 
 // stretch is some windows together.
 type stretch struct {
@@ -77,25 +89,53 @@ func (c *class) error() float64 {
 	return math.Sqrt(max(0, c.squares/c.wall-mean*mean) / float64(c.n-1))
 }
 
-// add takes a window, and whether the counter moved in it, which has that period.
-func (q *quiet) add(w stretch, moved bool, period time.Duration, cpus float64) {
+// add takes a window, of whose use so much was other processes', and whether the counter moved in it, which has that
+// period.
+func (q *quiet) add(w stretch, others float64, moved bool, period time.Duration, cpus float64) {
 	if w.wall <= 0 {
 		return
 	}
 	q.open.add(w)
+	q.others += others
 	// A stretch ends as the counter moves.
 	if !moved || q.open.wall < float64(max(leastStretch, stretchPeriods*period)) {
 		return
 	}
-	use := q.open.use(cpus)
-	i := 0
-	for use > uses[i] {
-		i++
+	q.addRow(q.open)
+	tick := min(q.others, float64(account.Tick))
+	q.open.busy -= tick
+	q.unsure = append(q.unsure, q.open)
+	q.waited += q.open.wall
+	q.open, q.others = stretch{}, 0
+	if tick > 0 || q.waited >= float64(longestUnsure) {
+		q.sort(tick, cpus)
 	}
-	q.classes[i].add(q.open)
-	q.all.add(q.open)
-	q.row.add(q.open)
-	q.open = stretch{}
+}
+
+// sort puts the stretches since the time of others moved into their classes, with so much of that.
+func (q *quiet) sort(tick, cpus float64) {
+	for _, s := range q.unsure {
+		s.busy += tick * s.wall / q.waited
+		use := s.use(cpus)
+		i := 0
+		for use > uses[i] {
+			i++
+		}
+		q.classes[i].add(s)
+	}
+	q.unsure, q.waited = q.unsure[:0], 0
+}
+
+// end takes what is left at the end of a run.
+func (q *quiet) end(cpus float64) {
+	if q.waited >= float64(leastUnsure) {
+		q.sort(0, cpus)
+	}
+}
+
+// addRow adds a stretch to the rows.
+func (q *quiet) addRow(s stretch) {
+	q.row.add(s)
 	if q.row.n == longRow {
 		if p := q.row.power() + surest*q.row.error(); q.least == 0 || p < q.least {
 			q.least = p
@@ -162,6 +202,7 @@ func (q *quiet) withoutUse(power, off, use, cpus float64) (idle, lo float64, kno
 func (w *Windows) IdlePower(d int) nemb.IdlePower {
 	b := &w.Domains[d]
 	domain := &b.Domain
+	b.constant.quiet.end(w.cpus)
 	bound, seen := b.constant.quiet.bound(w.cpus)
 	p := nemb.IdlePower{}
 	switch {

@@ -334,7 +334,8 @@ func (w *Windows) divide(d int, out *Window, failed bool, used processorTimes, s
 		return
 	}
 	if w.isConstant(d) {
-		b.constant.quiet.add(stretch{float64(e), used.wall, max(0, used.sum())}, e > 0, b.Domain.Period, w.cpus)
+		b.constant.quiet.add(stretch{float64(e), used.wall, max(0, used.sum())}, max(0, used.other), e > 0,
+			b.Domain.Period, w.cpus)
 	}
 	idle := w.idle(d, e, used.wall, used.sum())
 	if !b.Domain.FollowsProcessors() {
