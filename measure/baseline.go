@@ -183,6 +183,9 @@ func (b *Baseline) Set(domains []nemb.Domain) {
 			if domains[i].ID == p.ID {
 				domains[i].Base, domains[i].BaseLo, domains[i].BaseHi = p.Power, p.Lo, p.Hi
 				domains[i].BaseUse = b.Use
+				if b.Idle() {
+					domains[i].BaseSpan = b.Span
+				}
 				if b.Unasked {
 					domains[i].BaseMethod = nemb.IdleBefore
 				}

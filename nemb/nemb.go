@@ -70,6 +70,9 @@ type Domain struct {
 	Base, BaseLo, BaseHi float64
 	// BaseUse is the use of the processors while Base was measured, see UseOf. What that drew is in Base.
 	BaseUse float64
+	// BaseSpan is for how long the machine was idle while Base was measured. BaseHi bounds the mean of that time: in a
+	// shorter one what it draws varies more. 0 where it was not idle, and where that is not known.
+	BaseSpan time.Duration
 	// BaseMethod says how a measured Base was found; "" is IdleBaseline.
 	BaseMethod IdleMethod
 	// Remembered is what earlier runs on this machine showed of the domain's idle power:

@@ -83,8 +83,9 @@ func (w *Windows) Settle() []nemb.IdlePower {
 		part(&b.Program, w.machine.program)
 		part(&b.Own, w.machine.own)
 		part(&b.Other, w.machine.other)
-		b.ProgramLo = min(float64(b.Program), max(0, all-p.Hi*w.machine.program))
-		b.ProgramHi = max(float64(b.Program), all-p.Lo*w.machine.program)
+		noise := w.idleNoise(d, w.machine.program)
+		b.ProgramLo = min(float64(b.Program), max(0, all-p.Hi*w.machine.program-noise))
+		b.ProgramHi = max(float64(b.Program), min(all, all-p.Lo*w.machine.program+noise))
 		w.settlePaths(b, p.Power)
 	}
 	return powers

@@ -197,6 +197,25 @@ func (q *quiet) withoutUse(power, off, use, cpus float64) (idle, lo float64, kno
 	return power - drop, max(0, power-2*drop-off), known || use <= 0
 }
 
+// idleNoise is by how much what a domain draws idle in a time of so many microseconds may be off from its mean (95 %),
+// in microjoules, where the run shows how its idle power varies, or what was measured before it: as a sum of so
+// many times as are independent. The shorter the time, the more it may be of what the program used.
+func (w *Windows) idleNoise(d int, micro float64) float64 {
+	b := &w.Domains[d]
+	for i, c := range b.constant.quiet.classes {
+		if c.wall < float64(enough) {
+			continue
+		}
+		if c.n > 1 && uses[i] <= idleUse {
+			return sure * c.error() * math.Sqrt(c.wall*1e-3*micro)
+		}
+		break
+	}
+	domain := &b.Domain
+	span := float64(domain.BaseSpan) * 1e-3
+	return max(0, domain.BaseHi-domain.Base) * math.Sqrt(span*micro)
+}
+
 // IdlePower is a domain's idle power as far as the run, what was measured before it, and
 // what is published tell.
 func (w *Windows) IdlePower(d int) nemb.IdlePower {
