@@ -188,7 +188,7 @@ func withPytest(t *testing.T) string {
 			return python
 		}
 	}
-	if os.Getenv("CI") == "true" {
+	if os.Getenv("CI") == "true" && os.Getenv("CG_PYTHONS") == "" {
 		t.Fatal("no Python here has pytest")
 	}
 	t.Skip("no Python here has pytest: apt-get install python3-pytest")

@@ -212,7 +212,11 @@ func sameSites(t *testing.T, file string, source []byte, got *instrument.Plan, m
 
 // TestWeaveRefuses: what is not as an interpreter writes it is an error, never a panic.
 func TestWeaveRefuses(t *testing.T) {
-	python := placed(t)[0]
+	all := placed(t)
+	if len(all) == 0 {
+		t.Skip("of the Pythons that are tested, none has code into which checkpoints are put")
+	}
+	python := all[0]
 	source := []byte("def f(a):\n    try:\n        yield a\n        yield from a\n    except ValueError: return lambda: a\nclass C: pass\n")
 	code, magic := compiledCode(t, python, source)
 	o := instrument.Options{Granularity: instrument.Fine}

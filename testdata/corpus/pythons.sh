@@ -24,6 +24,7 @@ if [ ! -e "done-$*" ]; then
   rm -rf root
   for package in apt/cache/archives/*.deb; do dpkg-deb -x "$package" root; done
   rm -rf apt
+  rm -f root/usr/lib/python*/sitecustomize.py # leads to /etc
   libraries=$(dirname "$(find "$work/root/usr" -name libc.so.6)")
   for version in "$@"; do
     patchelf --set-interpreter "$(find "$libraries" "$work/root/usr/lib64" -name 'ld-linux*.so.*' | head -1)" \
