@@ -64,6 +64,7 @@ type board struct {
 	scratch  []float64
 	cg       func() time.Duration // its processor time, nil before it runs
 	own      float64              // that, in seconds
+	used     float64              // the program's processor time by now, in seconds
 	others   float64              // joules, the neighbour's
 }
 
@@ -140,7 +141,7 @@ func (b *board) look() {
 	beside := b.neighbour.until(now) - b.neighbour.until(b.at[n-1])
 	low := b.slow.until(now) - b.slow.until(b.at[n-1])
 	b.page.count(func(worker int) float64 { return b.level(worker, took, beside, low) })
-	b.page.sums(b.scratch)
+	b.used = b.page.sums(b.scratch)
 	b.others += b.machine.Neighbour.Watts * b.level(0, took, 0, low) * b.shared(beside, beside) * beside.Seconds()
 	if b.cg != nil {
 		b.own = max(b.own, b.cg().Seconds())

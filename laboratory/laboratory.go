@@ -116,7 +116,6 @@ func (l *Lab) Run(ctx context.Context, c Case, seed uint64) (out Outcome, err er
 		if of, err = newStat(b, tree, filepath.Join(dir, "stat")); err != nil {
 			return out, err
 		}
-		defer of.used.Close()
 		stop = b.start(tree.show, of.show)
 		defer stop()
 		defer setUrgent()()
@@ -174,7 +173,6 @@ func (l *Lab) measure(ctx context.Context, dir string, on machine, args []string
 	err := startOrdinary(cmd, l.nice, file)
 	if err == nil {
 		if of != nil {
-			of.used.Watch(cmd.Process.Pid)
 			of.board.follow(cmd.Process.Pid)
 		}
 		err = cmd.Wait()

@@ -7,8 +7,6 @@ import (
 	"sort"
 	"strings"
 	"time"
-
-	"cg/nemb/account"
 )
 
 // Neighbour is another program on the machine, which is simulated: it uses one processor in bursts, and none between
@@ -64,7 +62,6 @@ type stat struct {
 	board *board
 	text  []byte // of the file: what it begins with is "cpu     ", and eight digits
 	last  time.Duration
-	used  *account.Account
 }
 
 // newStat makes the file.
@@ -79,7 +76,7 @@ func newStat(b *board, t *tree, path string) (*stat, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stat{board: b, text: mapped, used: account.New()}, nil
+	return &stat{board: b, text: mapped}, nil
 }
 
 // show counts what was used by an instant, once in a tick.
@@ -88,7 +85,9 @@ func (s *stat) show(now time.Duration) {
 		return
 	}
 	s.last = now
-	program, _ := s.used.Used()
-	busy := program + s.board.neighbour.until(now)
+	s.board.mu.Lock()
+	used := s.board.own + s.board.used
+	s.board.mu.Unlock()
+	busy := time.Duration(used*float64(time.Second)) + s.board.neighbour.until(now)
 	putWord(s.text[8:], digits(uint64(time.Hour/tick)+uint64(busy/tick)))
 }

@@ -20,6 +20,7 @@ type Baseline struct {
 	// Busy is how many processors were in use meanwhile, on average, and Use how far that is from idle (nemb.UseOf).
 	// cg's own is in both.
 	Busy, Use float64
+	sure      float64 // of Use, what is not only the ticks in which the time of others is told
 	Domains   []IdlePower
 	Unasked   bool // nobody asked for it (nemb.IdleBefore)
 }
@@ -41,6 +42,10 @@ func (b *Baseline) Idle() bool { return b.Use < BusyLimit }
 // mostSamples is how many samples a baseline has at most. More would tell no more of its mean. What cg draws to take
 // them would be taken for idle power, and be set aside in the run twice: as idle power and as cg's.
 const mostSamples = 40
+
+// unsureTicks is by how many ticks the time of others may seem longer than it was: the kernel tells it as a sum of
+// times that are rounded to ticks, each by itself (proc_stat(5)), and nobody sees where in a tick a reading lies.
+const unsureTicks = 3
 
 // How many blocks a baseline is cut into at most, for the interval of its
 // mean, and how many periods of its counter each is long at least.
@@ -118,6 +123,9 @@ func baselineOf(series nemb.Series, cpus int) *Baseline {
 	used := usedBetween(first, last)
 	b.Busy = max(0, used.Seconds()/b.Span.Seconds())
 	b.Use = nemb.UseOf(b.Busy, float64(cpus))
+	others := last.Usage.Other - first.Usage.Other
+	sure := max(0, used-min(others, unsureTicks*account.Tick))
+	b.sure = nemb.UseOf(sure.Seconds()/b.Span.Seconds(), float64(cpus))
 	for d, domain := range series.Domains {
 		if !counts(domain) {
 			continue
@@ -182,7 +190,7 @@ func (b *Baseline) Set(domains []nemb.Domain) {
 		for _, p := range b.Domains {
 			if domains[i].ID == p.ID {
 				domains[i].Base, domains[i].BaseLo, domains[i].BaseHi = p.Power, p.Lo, p.Hi
-				domains[i].BaseUse = b.Use
+				domains[i].BaseUse, domains[i].BaseUseHi = b.sure, b.Use
 				if b.Idle() {
 					domains[i].BaseSpan = b.Span
 				}

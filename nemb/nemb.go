@@ -68,8 +68,9 @@ type Domain struct {
 	// not known. BaseLo and BaseHi bound one that was measured, with BaseHi
 	// above 0.
 	Base, BaseLo, BaseHi float64
-	// BaseUse is the use of the processors while Base was measured, see UseOf. What that drew is in Base.
-	BaseUse float64
+	// BaseUse is the use of the processors while Base was measured (see UseOf), and BaseUseHi the most that it can have
+	// been, as others' time is told in ticks. What that drew is in Base.
+	BaseUse, BaseUseHi float64
 	// BaseSpan is for how long the machine was idle while Base was measured. BaseHi bounds the mean of that time: in a
 	// shorter one what it draws varies more. 0 where it was not idle, and where that is not known.
 	BaseSpan time.Duration

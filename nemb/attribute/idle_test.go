@@ -118,8 +118,12 @@ func TestConstantIdle(t *testing.T) {
 		}), 63, 0, nemb.IdleRemembered, .01, .05},
 		// Something ran while the idle power was measured, and drew 0.5 W.
 		{"baseline beside 0.04 processors", publishedAnd(func(d *nemb.Domain) {
-			d.Base, d.BaseLo, d.BaseHi, d.BaseUse = 4.5, 4.45, 4.55, .01
+			d.Base, d.BaseLo, d.BaseHi, d.BaseUse, d.BaseUseHi = 4.5, 4.45, 4.55, .01, .01
 		}), 3, 0, nemb.IdleBaseline, .1, .05},
+		// Nothing ran: what seemed to are the ticks in which the time of others is told.
+		{"baseline beside a tick", publishedAnd(func(d *nemb.Domain) {
+			d.Base, d.BaseLo, d.BaseHi, d.BaseUseHi = 4, 3.95, 4.05, .01
+		}), 3, 0, nemb.IdleBaseline, .01, .05},
 	} {
 		for seed := range uint64(3) {
 			p := truth{functions: 2, mean: 500 * time.Microsecond, threads: 1, spare: tt.spare, length: 20 * time.Second, seed: seed + 1,

@@ -231,7 +231,9 @@ func (w *Windows) IdlePower(d int) nemb.IdlePower {
 			p.Method = nemb.IdleBaseline
 		}
 		if p.Lo > 0 {
-			p.Power, p.Lo, _ = b.constant.quiet.withoutUse(p.Power, p.Power-p.Lo, domain.BaseUse, w.cpus)
+			q, off := &b.constant.quiet, p.Power-p.Lo
+			_, p.Lo, _ = q.withoutUse(p.Power, off, domain.BaseUseHi, w.cpus)
+			p.Power, _, _ = q.withoutUse(p.Power, off, domain.BaseUse, w.cpus)
 		}
 	case seen:
 		p = bound
