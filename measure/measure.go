@@ -97,6 +97,9 @@ type Outcome struct {
 	Attributed attribute.Result
 	Kernels    *Kernels  // nil without Config.Kernels
 	Counters   *Counters // nil without Config.Counters
+	// OthersUnknown is set where nothing tells what other processes used (/proc/stat cannot be read).
+	OthersUnknown bool
+
 	Sampler    sampler.Stats
 	Ages       []sampler.Age    // of the readings that its samples show
 	Faults     []sampler.Faults // per domain

@@ -61,6 +61,10 @@ func newRecorder(c Config, sampler *sampler.Sampler, o *Outcome) *recorder {
 	r.attributor.MaxDepth = c.MaxDepth
 	if c.Account != nil {
 		r.attributor.Background = c.Account.Classes()
+		if !c.Account.KnowsHost() {
+			o.OthersUnknown = true
+			r.attributor.DoubtOthers()
+		}
 	}
 	if c.Live != nil {
 		r.live = &live{tell: c.Live, domains: o.Domains}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"cg/measure"
+	"cg/nemb"
 	"cg/report/figures"
 )
 
@@ -101,5 +102,15 @@ func (c *check) baseline(r *Run) {
 			c.fault("baseline.domains."+id, "%g W is outside of its interval, %g to %g W", d.PowerW, d.PowerLoW,
 				d.PowerHiW)
 		}
+	}
+}
+
+// others warns where nothing tells what other processes used, and a counter's energy is the program's for want of them.
+func (r *Run) others(o *measure.Outcome) {
+	measured := func(d nemb.Domain) bool { return d.InTotal && !d.Program && d.Method == nemb.Measured }
+	if o.OthersUnknown && slices.ContainsFunc(o.Domains, measured) {
+		r.Warn("others-unknown",
+			"/proc/stat cannot be read, so that nobody knows what other processes used: all that they drew is in the "+
+				"program's energy, whose interval begins at 0 J; let cg read it, or measure while nothing else runs")
 	}
 }

@@ -86,3 +86,19 @@ func TestCheckOfBaseline(t *testing.T) {
 		}
 	}
 }
+
+// Where nobody knows what others used, the report says so, if a counter's energy depends on it.
+func TestOthersUnknownIsTold(t *testing.T) {
+	for _, tt := range []struct {
+		unknown bool
+		method  nemb.Method
+		want    bool
+	}{{true, nemb.Measured, true}, {false, nemb.Measured, false}, {true, nemb.Estimated, false}} {
+		r := example(nemb.Measured)
+		r.others(&measure.Outcome{OthersUnknown: tt.unknown, Domains: []nemb.Domain{{InTotal: true, Method: tt.method}}})
+		told := slices.ContainsFunc(r.Warnings, func(w Warning) bool { return w.Slug == "others-unknown" })
+		if told != tt.want {
+			t.Errorf("%+v: %+v", tt, r.Warnings)
+		}
+	}
+}

@@ -176,6 +176,7 @@ func (r *Run) Finish(f Facts) {
 	r.ranges(o)
 	r.routes(o)
 	r.baseline(o.Baseline)
+	r.others(o)
 	r.MachineState = f.State
 	r.noise(o.Series, f.Interval, f.Noise)
 	r.process(f)

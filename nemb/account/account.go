@@ -299,7 +299,21 @@ func envelope(prev Usage, program, own, busy time.Duration) Usage {
 func (a *Account) KnowsHost() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.stat >= 0
+	_, knows := a.busy()
+	return knows
+}
+
+// busy is what the host used since it started, false where that cannot be read.
+func (a *Account) busy() (time.Duration, bool) {
+	if a.stat < 0 {
+		return 0, false
+	}
+	var text [512]byte
+	n, err := unix.Pread(a.stat, text[:], 0)
+	if err != nil {
+		return 0, false
+	}
+	return ParseBusy(text[:n])
 }
 
 // reading is processor time since the machine (busy) and cg (own) started, with the processes that work for it.
@@ -311,16 +325,11 @@ func (a *Account) host() reading {
 	if unix.Getrusage(unix.RUSAGE_SELF, &ru) == nil {
 		r.own = time.Duration(ru.Utime.Nano()+ru.Stime.Nano()) + tool.Used()
 	}
-	if a.stat >= 0 {
-		var text [512]byte
-		if n, err := unix.Pread(a.stat, text[:], 0); err == nil {
-			if busy, ok := ParseBusy(text[:n]); ok {
-				r.busy = busy
-				return r
-			}
-		}
+	busy, knows := a.busy()
+	if !knows {
+		busy = a.start.busy // nobody else is charged
 	}
-	r.busy = a.start.busy // not known: nobody else is charged
+	r.busy = busy
 	return r
 }
 

@@ -66,6 +66,9 @@ func New(domains []nemb.Domain, cpus int) *Attributor {
 	}
 }
 
+// DoubtOthers says that nothing tells what other processes use: what is the program's may be theirs. Before Begin.
+func (a *Attributor) DoubtOthers() { a.windows.OthersUnknown = true }
+
 // counters lists the measured domains, of which a regression finds the powers.
 func counters(domains []nemb.Domain) (all []regression.Counter) {
 	for d, domain := range domains {

@@ -38,6 +38,8 @@ type tape struct {
 	// strands are the threads whose words tell of strands.
 	strands map[checkpoint.Thread]bool
 	each    float64 // what the writer says an event costs, ns
+
+	othersUnknown bool
 }
 
 func (t *tape) add(thread uint32, at int64, kind checkpoint.Kind, site checkpoint.SiteID) {
@@ -64,6 +66,9 @@ func (t *tape) add(thread uint32, at int64, kind checkpoint.Kind, site checkpoin
 func (t *tape) play(domains []nemb.Domain, end, period int64, energy func(int64) []nemb.Energy, usage func(int64) account.Usage) Result {
 	t.a = New(domains, 2)
 	t.a.Background = t.background
+	if t.othersUnknown {
+		t.a.DoubtOthers()
+	}
 	for at := int64(0); ; at += period {
 		at = min(at, end)
 		s := nemb.Sample{At: checkpoint.Tick(origin + at), Time: checkpoint.Instant(origin + at), Energy: energy(at), Usage: usage(at)}

@@ -36,6 +36,9 @@ func (x *explanation) doubtBeside() {
 		} else {
 			x.windows.Doubt(d, x.most[d])
 		}
+		if x.windows.OthersUnknown {
+			x.windows.Domains[d].ProgramLo = 0
+		}
 	}
 }
 

@@ -111,6 +111,9 @@ func (o *outcome) costs(u *subtrees, long *calls.Calls, most nemb.Energy) []Cost
 		c.Self.lower(doubt * c.events)
 		c.Inclusive.lower(doubt * c.inclusiveEvents)
 		o.verdict(c)
+		if o.windows.OthersUnknown && o.main >= 0 && o.windows.Domains[o.main].Domain.Method == nemb.Measured {
+			c.Self.Lo, c.Inclusive.Lo = 0, 0
+		}
 		c.Single, c.Cut = long.Of(site), o.stacks.Cut(site)
 		c.Times = o.times(site)
 		c.Suspended = o.suspended(site, away[site])

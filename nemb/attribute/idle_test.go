@@ -206,3 +206,44 @@ func TestIdlePowerBesideTicks(t *testing.T) {
 		t.Errorf("the program has [%d, %d] uJ, want %d", r.Total.ProgramLo, r.Total.ProgramHi, truth)
 	}
 }
+
+// Where nothing tells what other processes use, as in a sandbox without /proc/stat, all that they draw is the program's
+// as far as cg can tell: its interval, and those of its functions, reach down to nothing, and no time counts as idle.
+func TestOthersUnknown(t *testing.T) {
+	const end, half = 20_000 * ms, 500 * ms
+	for name, domain := range map[string]nemb.Domain{
+		"published": published, "none": {},
+		"remembered": publishedAnd(func(d *nemb.Domain) {
+			d.Remembered = nemb.IdlePower{Power: 4, Lo: 3.9, Hi: 4.2, Method: nemb.IdleRemembered}
+		}),
+		"baseline": publishedAnd(func(d *nemb.Domain) { d.Base, d.BaseLo, d.BaseHi = 4, 3.95, 4.05 }),
+	} {
+		for _, nap := range []int64{0, half} {
+			used := func(at int64) int64 { return at/(half+nap)*half + min(half, at%(half+nap)) }
+			p := tape{othersUnknown: true}
+			p.add(1, 0, checkpoint.Enter, 1)
+			p.add(1, end-1, checkpoint.Exit, 1)
+			d := domain
+			d.ID, d.Method, d.InTotal, d.Period, d.Lo, d.Hi = "package-0", nemb.Measured, true, time.Millisecond, 1, 1
+			// Another process computes all the time.
+			r := p.play([]nemb.Domain{d}, end, ms,
+				func(at int64) []nemb.Energy { return []nemb.Energy{nemb.Energy((4*at + 12*used(at) + 12*at) / 1000)} },
+				func(at int64) account.Usage {
+					return account.Usage{Program: time.Duration(used(at)), Threads: []account.ThreadUsage{
+						{Thread: checkpoint.Thread{PID: 1, TID: 1}, CPU: time.Duration(used(at))}}}
+				})
+			lawful(t, r)
+			if got := r.Idle[0]; got.Method == nemb.IdleRun || r.Seen[0].Method == nemb.IdleRun {
+				t.Errorf("%s, naps of %d ms: idle power %+v, and %+v for later runs", name, nap/ms, got, r.Seen[0])
+			}
+			truth := nemb.Energy(12 * used(end) / 1000)
+			if r.Total.ProgramLo > truth || r.Total.ProgramHi < truth {
+				t.Errorf("%s, naps of %d ms: the program has [%d, %d] uJ, want %d", name, nap/ms, r.Total.ProgramLo,
+					r.Total.ProgramHi, truth)
+			}
+			if c := cost(t, r, 1); c.Self.Lo > truth || c.Self.Hi < truth || c.Inclusive.Lo > truth {
+				t.Errorf("%s, naps of %d ms: the function has %+v uJ, want %d", name, nap/ms, c.Self, truth)
+			}
+		}
+	}
+}

@@ -223,6 +223,7 @@ func (w *Windows) IdlePower(d int) nemb.IdlePower {
 	domain := &b.Domain
 	b.constant.quiet.end(w.cpus)
 	bound, seen := b.constant.quiet.bound(w.cpus)
+	seen = seen && !w.OthersUnknown
 	p := nemb.IdlePower{}
 	switch {
 	case domain.BaseHi > 0:
@@ -251,6 +252,9 @@ func (w *Windows) IdlePower(d int) nemb.IdlePower {
 		if p.Method == nemb.IdlePublished {
 			p.Method = nemb.IdleBound
 		}
+	}
+	if w.OthersUnknown { // who may have run then as well
+		p.Lo = 0
 	}
 	if p.Hi < p.Lo { // what was measured before does not hold: it may be as little as nothing
 		p.Lo = 0
@@ -284,7 +288,7 @@ func (w *Windows) Seen(d int) nemb.IdlePower {
 	}
 	p, seen := w.Domains[d].constant.quiet.bound(w.cpus)
 	switch {
-	case seen:
+	case seen && !w.OthersUnknown:
 		p.Method = nemb.IdleRun
 	case math.IsInf(p.Hi, 1):
 		return nemb.IdlePower{}

@@ -79,6 +79,9 @@ type Windows struct {
 	Looked bool
 	// Joins is set where windows in which no slow counter moves are joined with the next. Set before the first window.
 	Joins bool
+	// OthersUnknown is set where nothing tells what other processes use: then the program has as much as its figure at
+	// most. Set before the first window.
+	OthersUnknown bool
 	// Ends is set where no sample comes after the next one.
 	Ends    bool
 	Domains []Domain
