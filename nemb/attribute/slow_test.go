@@ -61,3 +61,33 @@ func TestSlowCounterOfAProgramThatWaits(t *testing.T) {
 		}
 	}
 }
+
+// A run of 1.9 s has one second of a counter that moves once a second: the idle power of the rest is in no energy that is
+// shown, and is not set aside. What the counter has not shown yet at the end, and shows of the time before, is in the
+// interval.
+func TestSlowCounterAtTheEnds(t *testing.T) {
+	const second = 1000 * ms
+	for _, end := range []int64{1900 * ms, 5500 * ms} {
+		for _, before := range []int64{0, 300 * ms, 900 * ms} { // how long before the run it moved last
+			var p tape
+			p.add(1, 0, checkpoint.Enter, 1)
+			p.add(1, end-1, checkpoint.Exit, 1)
+			d := publishedAnd(func(d *nemb.Domain) { d.Base, d.BaseLo, d.BaseHi = 100, 99.9, 100.1 })
+			d.ID, d.Method, d.InTotal, d.Period, d.Lo, d.Hi = "bmc", nemb.Measured, true, time.Second, 1, 1
+			r := p.play([]nemb.Domain{d}, end, 10*ms,
+				func(at int64) []nemb.Energy {
+					seen := (at + before) / second * second // since it moved last before the run
+					return []nemb.Energy{nemb.Energy((100*seen + 12*max(0, seen-before)) / 1000)}
+				}, alone)
+			lawful(t, r)
+			truth := nemb.Energy(12 * end / 1000)
+			if r.Total.ProgramLo > truth || r.Total.ProgramHi < truth || r.Total.Program() == 0 {
+				t.Errorf("%d ms, moved %d ms before: the program has %v [%v, %v] uJ, want %v", end/ms, before/ms,
+					r.Total.Program(), r.Total.ProgramLo, r.Total.ProgramHi, truth)
+			}
+			if c := cost(t, r, 1); c.Self.Lo > truth || c.Self.Hi < truth {
+				t.Errorf("%d ms, moved %d ms before: the function has %+v, want %v", end/ms, before/ms, c.Self, truth)
+			}
+		}
+	}
+}

@@ -54,6 +54,7 @@ func (w *Windows) join(out *Window, used processorTimes, waits bool) {
 	if !waits && !x.open {
 		return
 	}
+	w.hasJoined = true
 	if !x.open {
 		*x = joined{since: out.Begin, background: make([]float64, w.Classes), paths: x.paths}
 		clear(x.paths)
@@ -83,6 +84,30 @@ func (w *Windows) joinedTimes(used processorTimes) processorTimes {
 	all := w.joined.used
 	all.outside = used.outside
 	return all
+}
+
+// showsJoined reports whether the counters show what was drawn in the window and those that are joined with it: at the
+// end of a run they may not yet, and then no idle power of that time is in their energy.
+func (w *Windows) showsJoined(out *Window) bool {
+	if !w.joined.open {
+		return true
+	}
+	for d, e := range out.End.Energy {
+		if e > out.Begin.Energy[d] && w.Domains[d].Domain.FollowsProcessors() {
+			return true
+		}
+	}
+	return false
+}
+
+// ends is by how much a domain's total may be off in microjoules, where windows were joined: its counter shows in the
+// run what was drawn up to a period before, and lacks as much at the end.
+func (w *Windows) ends(d int) float64 {
+	wall, domain := nanos(w.prev.Time-w.first.Time), &w.Domains[d].Domain
+	if !w.hasJoined || wall <= 0 || !domain.FollowsProcessors() {
+		return 0
+	}
+	return float64(w.Domains[d].Total) * min(1, nanos(domain.Period)/wall)
 }
 
 // joinedWeight is the processor time by which the energy of the window and those that are joined with it is divided.

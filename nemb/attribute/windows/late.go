@@ -41,8 +41,8 @@ func lateness(s nemb.Sample, d int) time.Duration {
 }
 
 // Off is by how much the energy of anybody in a domain may be off, for the steps of
-// its counter and the time that the readings at the ends took, in microjoules.
-func (w *Windows) Off(d int) float64 { return w.step(d) + w.Late(d) }
+// its counter, the time that the readings at the ends took, and a counter that moves seldom, in microjoules.
+func (w *Windows) Off(d int) float64 { return w.step(d) + w.Late(d) + w.ends(d) }
 
 // step is by how much an energy that is a part of what domain d's counter showed
 // may be off since the counter moves in steps, in microjoules: by one. Where most

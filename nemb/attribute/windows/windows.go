@@ -95,6 +95,8 @@ type Windows struct {
 	prev   nemb.Sample
 	closed int
 	joined joined
+	// hasJoined is set once windows were joined.
+	hasJoined bool
 
 	threads  threadTimes
 	sites    siteShares
@@ -289,7 +291,7 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 // divideAll divides what the domains used in a window, and those that are joined with it.
 func (w *Windows) divideAll(out *Window, failed bool, used processorTimes, stale []checkpoint.Tick) {
 	used = w.joinedTimes(used)
-	if !failed {
+	if !failed && w.showsJoined(out) {
 		w.shareMachine(out, used)
 	}
 	for d := range w.Domains {
