@@ -31,7 +31,7 @@ func TestIdleBefore(t *testing.T) {
 	known := nemb.IdlePower{Power: 5, Lo: 4, Hi: 6, Method: nemb.IdleRun}
 	bound := nemb.IdlePower{Power: 5, Hi: 5, Method: nemb.IdleBound}
 	asked := &measure.Baseline{}
-	idleNow := measure.Baseline{Span: quietSpan, Busy: .01, Domains: []measure.IdlePower{{ID: "package-0", Power: 4, Lo: 3, Hi: 5}}}
+	idleNow := measure.Baseline{Span: quietSpan, Busy: .02, Use: .01, Domains: []measure.IdlePower{{ID: "package-0", Power: 4, Lo: 3, Hi: 5}}}
 	for _, tt := range []struct {
 		name     string
 		domains  []nemb.Domain
@@ -54,7 +54,7 @@ func TestIdleBefore(t *testing.T) {
 		{"slow samples", []nemb.Domain{pkg}, "0.10 0.20 0.30 1/99 7", true, nemb.IdlePower{}, nil, time.Second, idleNow, ""},
 		{"estimate", []nemb.Domain{estimated}, "0.10 0.20 0.30 1/99 7", true, nemb.IdlePower{}, nil, time.Millisecond, idleNow, ""},
 		{"busy meanwhile", []nemb.Domain{pkg}, "0.10 0.20 0.30 1/99 7", true, nemb.IdlePower{}, nil, time.Millisecond,
-			measure.Baseline{Span: quietSpan, Busy: .2, Domains: idleNow.Domains}, ""},
+			measure.Baseline{Span: quietSpan, Busy: .4, Use: .2, Domains: idleNow.Domains}, ""},
 	} {
 		root := nemb.Root{Dir: t.TempDir()}
 		if err := os.Mkdir(filepath.Join(root.Dir, "proc"), 0o755); err != nil {
@@ -105,14 +105,14 @@ func TestNoteIdle(t *testing.T) {
 	m := &Machine{Idle: idle.Open(cache, cache.Dir, idle.Conditions{Machine: "m"})}
 	o := &measure.Outcome{Domains: []nemb.Domain{{ID: "package-0"}, {ID: "package-1"}}}
 	o.Attributed = attribute.Result{Seen: []nemb.IdlePower{{Power: 7, Lo: 6, Hi: 8, Method: nemb.IdleRun}, {}}}
-	o.Baseline = &measure.Baseline{Busy: .5, Domains: []measure.IdlePower{{ID: "package-1", Power: 3, Lo: 2, Hi: 4}}}
+	o.Baseline = &measure.Baseline{Busy: 1, Use: .5, Domains: []measure.IdlePower{{ID: "package-1", Power: 3, Lo: 2, Hi: 4}}}
 	if err := m.noteIdle(o, time.Unix(1, 0)); err != nil {
 		t.Fatal(err)
 	}
 	if p, q := m.Idle.Recall("package-0"), m.Idle.Recall("package-1"); p.Power != 7 || q.Hi != 0 {
 		t.Errorf("%+v, %+v", p, q)
 	}
-	o.Baseline.Busy = .01
+	o.Baseline.Busy, o.Baseline.Use = .02, .01
 	if err := m.noteIdle(o, time.Unix(2, 0)); err != nil {
 		t.Fatal(err)
 	}
