@@ -85,11 +85,15 @@ func (r *recorder) pump(stop <-chan struct{}) {
 		if r.step() > 1000 {
 			pause = busyPause
 		} else {
-			pause = min(idlePause, max(busyPause, 4*r.interval)) // half of the windows that a tree has
+			pause = r.seldom()
 		}
 		timer.Reset(pause)
 	}
 }
+
+// seldom is how long to wait where few words come. A look reads the processor times of threads: of two samples, or a
+// thread that waits in one function for what it used in the one before would be told some of that.
+func (r *recorder) seldom() time.Duration { return min(idlePause, max(busyPause, 2*r.interval)) }
 
 // step folds the words of all windows that are over and those of the open one.
 func (r *recorder) step() int {
