@@ -20,7 +20,7 @@ type Baseline struct {
 	// Busy is how many processors were in use meanwhile, on average, and Use how far that is from idle (nemb.UseOf).
 	// cg's own is in both.
 	Busy, Use float64
-	sure      float64 // of Use, what is not only the ticks in which the time of others is told
+	certain   float64 // Use without unsureTicks of the time of others
 	Domains   []IdlePower
 	Unasked   bool // nobody asked for it (nemb.IdleBefore)
 }
@@ -39,8 +39,9 @@ const BusyLimit = 0.05
 // below what was measured.
 func (b *Baseline) Idle() bool { return b.Use < BusyLimit }
 
-// mostSamples is how many samples a baseline has at most. More would tell no more of its mean. What cg draws to take
-// them would be taken for idle power, and be set aside in the run twice: as idle power and as cg's.
+// mostSamples is how many samples a baseline has, or one a minute where that is more. More would tell no more of its
+// mean. What cg draws to take them would be taken for idle power, and be set aside in the run twice: as idle power and
+// as cg's.
 const mostSamples = 40
 
 // unsureTicks is by how many ticks the time of others may seem longer than it was: the kernel tells it as a sum of
@@ -124,8 +125,8 @@ func baselineOf(series nemb.Series, cpus int) *Baseline {
 	b.Busy = max(0, used.Seconds()/b.Span.Seconds())
 	b.Use = nemb.UseOf(b.Busy, float64(cpus))
 	others := last.Usage.Other - first.Usage.Other
-	sure := max(0, used-min(others, unsureTicks*account.Tick))
-	b.sure = nemb.UseOf(sure.Seconds()/b.Span.Seconds(), float64(cpus))
+	certain := max(0, used-min(others, unsureTicks*account.Tick))
+	b.certain = nemb.UseOf(certain.Seconds()/b.Span.Seconds(), float64(cpus))
 	for d, domain := range series.Domains {
 		if !counts(domain) {
 			continue
@@ -190,7 +191,7 @@ func (b *Baseline) Set(domains []nemb.Domain) {
 		for _, p := range b.Domains {
 			if domains[i].ID == p.ID {
 				domains[i].Base, domains[i].BaseLo, domains[i].BaseHi = p.Power, p.Lo, p.Hi
-				domains[i].BaseUse, domains[i].BaseUseHi = b.sure, b.Use
+				domains[i].BaseUse, domains[i].BaseUseHi = b.certain, b.Use
 				if b.Idle() {
 					domains[i].BaseSpan = b.Span
 				}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,7 +14,8 @@ import (
 
 // TestLagIsShared holds the table by which the packages for sessions tell by how much an energy may be off since a
 // counter is late: the period of its updates, its habits, samples as [ns, uJ], and spans as [ns, ns, J, J]: the second is
-// what a counter hides that samples a part of the time alone.
+// what a counter hides that samples a part of the time alone. Of such a one, parts are those of tasks as [[ns, ns], ...],
+// and what it hides of each task: a change that is hidden is in one part of it only.
 func TestLagIsShared(t *testing.T) {
 	const file = "../runtimes/sdk/spec/cases/lags.json"
 	ms := time.Millisecond
@@ -44,16 +46,20 @@ func TestLagIsShared(t *testing.T) {
 		for _, span := range [][2]time.Duration{{500 * ms, 1500 * ms}, {1100 * ms, 1130 * ms}, {0, 4 * time.Second},
 			{1990 * ms, 3990 * ms}, {3 * time.Second, 5 * time.Second}, {2 * time.Second, 2 * time.Second}} {
 			lag := c.habits.Lag(k, float64(span[0]), float64(span[1]))
-			hidden := hiddenBetween(c.habits, k, float64(span[0]), float64(span[1]))
+			hidden := hiddenBetween(c.habits, k, [][2]int64{{int64(span[0]), int64(span[1])}})
 			spans = append(spans, [4]float64{float64(span[0]), float64(span[1]), lag, hidden})
 			most = max(most, lag)
 		}
 		if late := c.habits.Delay > 0 || c.habits.Window > c.habits.Period; late != (most > 1) {
 			t.Errorf("%s: up to %v J", c.name, most)
 		}
-		text, err := json.Marshal(map[string]any{"name": c.name, "period_ns": int64(c.period), "samples": samples,
+		of := map[string]any{"name": c.name, "period_ns": int64(c.period), "samples": samples,
 			"spans": spans, "habits": map[string]int64{"period_ns": int64(c.habits.Period),
-				"window_ns": int64(c.habits.Window), "delay_ns": int64(c.habits.Delay)}})
+				"window_ns": int64(c.habits.Window), "delay_ns": int64(c.habits.Delay)}}
+		if c.habits.Window < c.habits.Period {
+			of["parts"] = hiddenParts(c.habits, k)
+		}
+		text, err := json.Marshal(of)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,13 +77,33 @@ func TestLagIsShared(t *testing.T) {
 	}
 }
 
-// hiddenBetween is what a counter that samples a part of the time may hide of a span, by Changes.
-func hiddenBetween(h Habits, k []Knot, from, to float64) float64 {
+// hiddenParts are tasks of several parts, and what the counter hides of each.
+func hiddenParts(h Habits, k []Knot) (all [][2]any) {
+	ms := time.Millisecond.Nanoseconds()
+	every := func(from, long, step, end int64) (parts [][2]int64) {
+		for at := from; at < end; at += step {
+			parts = append(parts, [2]int64{at * ms, (at + long) * ms})
+		}
+		return parts
+	}
+	for _, parts := range [][][2]int64{
+		every(500, 1000, 1000, 501), every(1000, 10, 10, 1100), every(1000, 1, 20, 1100), every(600, 100, 900, 1501),
+		append(every(1000, 10, 20, 1100), every(2000, 10, 20, 2100)...), {},
+	} {
+		all = append(all, [2]any{parts, hiddenBetween(h, k, parts)})
+	}
+	return all
+}
+
+// hiddenBetween is what a counter that samples a part of the time may hide of a task's parts, by Changes.
+func hiddenBetween(h Habits, k []Knot, parts [][2]int64) float64 {
 	c, sum := Changes{Habits: h}, 0.0
 	for _, knot := range k {
 		c.Add(knot)
 		square := c.Until(knot.At)
-		if knot.At > from && knot.At < to+float64(h.Period) {
+		if slices.ContainsFunc(parts, func(p [2]int64) bool {
+			return knot.At > float64(p[0]) && knot.At < float64(p[1])+float64(h.Period)
+		}) {
 			sum += square
 		}
 	}

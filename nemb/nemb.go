@@ -92,7 +92,7 @@ type Domain struct {
 const fewProcessors = 4
 
 // UseOf tells how far a machine is from idle on which so many of all its processors are in use on average: 0 where none
-// is, and 1 where all are, or four of more than that.
+// is, and 1 where all are. Of more than four, 1 is four of them, and all are more than 1.
 func UseOf(busy, all float64) float64 { return busy / min(fewProcessors, max(1, all)) }
 
 // UseRemembered takes the idle power that earlier runs measured, where none is known.

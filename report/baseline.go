@@ -49,8 +49,8 @@ func (r *Run) baseline(b *measure.Baseline) {
 	}
 	if !r.Baseline.Idle {
 		r.Warn("baseline-busy",
-			fmt.Sprintf("%s in use while the idle power was measured: it may be lower, and the program's energy "+
-				"higher, up to the end of its interval", r.Baseline.busy()))
+			fmt.Sprintf("%s in use while the idle power was measured: the idle power may be lower, and the "+
+				"program's energy higher, up to the end of its interval", r.Baseline.busy()))
 	}
 	if len(r.Baseline.Domains) == 0 {
 		r.Warn("baseline-unknown",
@@ -84,7 +84,7 @@ func (b *Baseline) Line() string {
 // busy is how much of the processors was in use, in words.
 func (b *Baseline) busy() string {
 	if b.Busy > 0 {
-		return figures.Digits(b.Busy) + " processors"
+		return figures.Digits(b.Busy) + " of the processors"
 	}
 	return fmt.Sprintf("%.1f %% of the processors", b.BusyPercent)
 }
@@ -107,7 +107,9 @@ func (c *check) baseline(r *Run) {
 
 // others warns where nothing tells what other processes used, and a counter's energy is the program's for want of them.
 func (r *Run) others(o *measure.Outcome) {
-	measured := func(d nemb.Domain) bool { return d.InTotal && !d.Program && d.Method == nemb.Measured }
+	measured := func(d nemb.Domain) bool {
+		return d.InTotal && !d.Program && (d.Method == nemb.Measured || d.Method == nemb.Derived)
+	}
 	if o.OthersUnknown && slices.ContainsFunc(o.Domains, measured) {
 		r.Warn("others-unknown",
 			"/proc/stat cannot be read, so that nobody knows what other processes used: all that they drew is in the "+

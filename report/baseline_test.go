@@ -17,11 +17,11 @@ func TestBaselineIsTold(t *testing.T) {
 		name, line, slug string
 		base             measure.Baseline
 	}{
-		{"idle", "8.00 W [7.90 W, 8.10 W] before the run, over 5.00 s, idle (0.0200 processors in use)", "",
+		{"idle", "8.00 W [7.90 W, 8.10 W] before the run, over 5.00 s, idle (0.0200 of the processors in use)", "",
 			measure.Baseline{Span: 5 * time.Second, Busy: .02, Use: .01,
 				Domains: []measure.IdlePower{{ID: "package-0", Power: 8, Lo: 7.9, Hi: 8.1, InTotal: true},
 					{ID: "core", Power: 3, Lo: 3, Hi: 3}}}},
-		{"busy", "8.00 W [0 W, 8.10 W] before the run, over 5.00 s, not idle (1.00 processors in use)",
+		{"busy", "8.00 W [0 W, 8.10 W] before the run, over 5.00 s, not idle (1.00 of the processors in use)",
 			"baseline-busy",
 			measure.Baseline{Span: 5 * time.Second, Busy: 1, Use: .25,
 				Domains: []measure.IdlePower{{ID: "package-0", Power: 8, Hi: 8.1, InTotal: true}}}},

@@ -40,6 +40,7 @@ type tape struct {
 	each    float64 // what the writer says an event costs, ns
 
 	othersUnknown bool
+	cpus          int // of the machine, 0 is 2
 }
 
 func (t *tape) add(thread uint32, at int64, kind checkpoint.Kind, site checkpoint.SiteID) {
@@ -64,12 +65,17 @@ func (t *tape) add(thread uint32, at int64, kind checkpoint.Kind, site checkpoin
 // play folds the tape with samples every period, with the processor time that
 // cpu gives for each moment, and the energy that energy gives.
 func (t *tape) play(domains []nemb.Domain, end, period int64, energy func(int64) []nemb.Energy, usage func(int64) account.Usage) Result {
-	t.a = New(domains, 2)
+	return t.playAt(domains, end, func(int64) int64 { return period }, energy, usage)
+}
+
+// playAt plays with a sample so long after each.
+func (t *tape) playAt(domains []nemb.Domain, end int64, period func(at int64) int64, energy func(int64) []nemb.Energy, usage func(int64) account.Usage) Result {
+	t.a = New(domains, cmp.Or(t.cpus, 2))
 	t.a.Background = t.background
 	if t.othersUnknown {
 		t.a.DoubtOthers()
 	}
-	for at := int64(0); ; at += period {
+	for at := int64(0); ; at += period(at) {
 		at = min(at, end)
 		s := nemb.Sample{At: checkpoint.Tick(origin + at), Time: checkpoint.Instant(origin + at), Energy: energy(at), Usage: usage(at)}
 		for id, words := range t.words {

@@ -21,6 +21,9 @@ func (x *explanation) doubtBeside() {
 		domain := x.windows.Domains[d].Domain
 		sites, inclusive := x.sumBeside(d)
 		x.beside, x.inclusiveBeside = append(x.beside, sites), append(x.inclusiveBeside, inclusive)
+		if x.windows.OthersUnknown && domain.Method != nemb.Estimated && !domain.Program {
+			x.windows.Domains[d].ProgramLo = 0
+		}
 		if domain.Method != nemb.Measured || domain.Program || !domain.FollowsProcessors() {
 			continue
 		}

@@ -111,7 +111,7 @@ func (o *outcome) costs(u *subtrees, long *calls.Calls, most nemb.Energy) []Cost
 		c.Self.lower(doubt * c.events)
 		c.Inclusive.lower(doubt * c.inclusiveEvents)
 		o.verdict(c)
-		if o.windows.OthersUnknown && o.main >= 0 && o.windows.Domains[o.main].Domain.Method == nemb.Measured {
+		if o.windows.OthersUnknown && o.main >= 0 && o.windows.Domains[o.main].Domain.Method != nemb.Estimated {
 			c.Self.Lo, c.Inclusive.Lo = 0, 0
 		}
 		c.Single, c.Cut = long.Of(site), o.stacks.Cut(site)

@@ -247,3 +247,41 @@ func TestOthersUnknown(t *testing.T) {
 		}
 	}
 }
+
+// A run that is too short for classes of use tells by itself what something drew while its idle power was measured.
+func TestBaselineOfAShortRun(t *testing.T) {
+	const end = 60 * ms
+	var p tape
+	p.add(1, 0, checkpoint.Enter, 1)
+	p.add(1, end-1, checkpoint.Exit, 1)
+	d := published
+	d.ID, d.Method, d.InTotal, d.Period, d.Lo, d.Hi = "package-0", nemb.Measured, true, time.Millisecond, 1, 1
+	d.Base, d.BaseLo, d.BaseHi, d.BaseUse, d.BaseUseHi = 4.48, 4.45, 4.5, .02, .02 // of two processors: 12 W each
+	r := p.play([]nemb.Domain{d}, end, ms,
+		func(at int64) []nemb.Energy { return []nemb.Energy{nemb.Energy(16 * at / 1000)} },
+		func(at int64) account.Usage { return account.Usage{Program: time.Duration(at)} })
+	lawful(t, r)
+	if got := r.Idle[0]; math.Abs(got.Power-4) > .03 || got.Lo > 4 || got.Hi < 4 {
+		t.Errorf("idle power %+v, want 4 W", got)
+	}
+}
+
+// The first processor that works may cost as much as all others together.
+func TestFirstProcessorCostsMost(t *testing.T) {
+	const end = 2_000 * ms
+	var p tape
+	p.add(1, 0, checkpoint.Enter, 1)
+	p.add(1, end-1, checkpoint.Exit, 1)
+	d := published
+	d.ID, d.Method, d.InTotal, d.Period, d.Lo, d.Hi = "package-0", nemb.Measured, true, time.Millisecond, 1, 1
+	// The first processor draws 25 W, and each of the others 3 W. While idle power was measured 0.15 were in use.
+	p.cpus = 64
+	d.Base, d.BaseLo, d.BaseHi, d.BaseUse, d.BaseUseHi = 7.75, 7.7, 7.8, .0375, .0375
+	r := p.play([]nemb.Domain{d}, end, ms,
+		func(at int64) []nemb.Energy { return []nemb.Energy{nemb.Energy((4 + 25 + 63*3) * at / 1000)} },
+		func(at int64) account.Usage { return account.Usage{Program: time.Duration(64 * at)} })
+	lawful(t, r)
+	if got := r.Idle[0]; got.Lo > 4 || got.Hi < 4 {
+		t.Errorf("idle power %+v, want 4 W in its interval", got)
+	}
+}

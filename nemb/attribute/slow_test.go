@@ -91,3 +91,51 @@ func TestSlowCounterAtTheEnds(t *testing.T) {
 		}
 	}
 }
+
+// A GPU's counter that moves in each sample loses nothing while the board's is waited for.
+func TestGPUBesideASlowCounter(t *testing.T) {
+	const end, second = 10_000 * ms, 1000 * ms
+	board := publishedAnd(func(d *nemb.Domain) { d.Base, d.BaseLo, d.BaseHi = 4, 3.99, 4.01 })
+	board.ID, board.Method, board.InTotal, board.Period, board.Lo, board.Hi = "bmc", nemb.Measured, true, time.Second, 1, 1
+	gpu := nemb.Domain{ID: "gpu-0", Kind: nemb.KindGPU, Method: nemb.Measured, InTotal: true, Period: 10 * time.Millisecond, Lo: 1, Hi: 1}
+	var p tape
+	p.add(1, 0, checkpoint.Enter, 1)
+	p.add(1, end-1, checkpoint.Exit, 1)
+	r := p.play([]nemb.Domain{board, gpu}, end, 10*ms, func(at int64) []nemb.Energy {
+		return []nemb.Energy{nemb.Energy(16 * (at / second * second) / 1000), nemb.Energy(50 * at / 1000)}
+	}, alone)
+	lawful(t, r)
+	if got := r.Domains[1].Total; got != 500e6 {
+		t.Errorf("the GPU has %d uJ, want 500 J", got)
+	}
+	if got := r.Domains[0].Total; got != 160e6 {
+		t.Errorf("the board has %d uJ, want 160 J", got)
+	}
+}
+
+// A meter that is to move each second, and moves when it has counted 3.6 kJ, is waited for as long as that takes: the
+// idle power of all the time is in what it shows, and the program has what it added, though cg was held up now and then.
+func TestMeterInLargeSteps(t *testing.T) {
+	const end, works, step = 600_000 * ms, 100 * ms, 3_600_000_000
+	used := func(at int64) int64 { return at/(1000*ms)*works + min(works, at%(1000*ms)) }
+	d := publishedAnd(func(d *nemb.Domain) { d.Base, d.BaseLo, d.BaseHi = 100, 99.9, 100.1 })
+	d.ID, d.Method, d.InTotal, d.Period, d.Lo, d.Hi, d.Step = "meter", nemb.Measured, true, time.Second, 1, 1, step
+	var p tape
+	p.add(1, 0, checkpoint.Enter, 1)
+	p.add(1, end-1, checkpoint.Exit, 1)
+	r := p.playAt([]nemb.Domain{d}, end, func(at int64) int64 {
+		if at/(10*ms)%500 == 250 {
+			return 300 * ms
+		}
+		return 10 * ms
+	}, func(at int64) []nemb.Energy {
+		return []nemb.Energy{nemb.Energy((100*at + 200*used(at)) / 1000 / step * step)}
+	}, func(at int64) account.Usage {
+		return account.Usage{Program: time.Duration(used(at)), Own: time.Duration(at / 1000)}
+	})
+	lawful(t, r)
+	truth := float64(200*used(end)) * 1e-9
+	if l := r.Total; l.ProgramLo.Joules() > truth || l.ProgramHi.Joules() < truth || math.Abs(l.Program().Joules()/truth-1) > .4 {
+		t.Errorf("the program has %v [%v, %v] uJ, want %.0f J", l.Program(), l.ProgramLo, l.ProgramHi, truth)
+	}
+}

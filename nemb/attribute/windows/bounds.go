@@ -154,8 +154,8 @@ func (w *Windows) Bounds(site checkpoint.SiteID, d int) (self, inclusive Bounds)
 	less := func(of, machine Bounds) Bounds {
 		idle := domain.constant.power
 		return Bounds{
-			Lo: max(0, of.Lo-idle.Hi*machine.Lo*domain.Domain.Lo),
-			Hi: max(0, of.Hi-idle.Lo*machine.Hi*domain.Domain.Hi),
+			Lo: max(0, of.Lo-(idle.Hi*machine.Lo+w.idleNoise(d, machine.Lo))*domain.Domain.Lo),
+			Hi: max(0, min(of.Hi, of.Hi-(idle.Lo*machine.Hi-w.idleNoise(d, machine.Hi))*domain.Domain.Hi)),
 		}
 	}
 	return less(b.selfOf[d], b.selfMachine[d]), less(b.inclusiveOf[d], b.inclusiveMachine[d])

@@ -130,16 +130,16 @@ func (w *Windows) Known(d int) (lo, hi float64) {
 }
 
 // Part is the interval of a part e of the program's energy in a domain. e itself is known
-// within so much either way; machine is the machine time that goes with it. Where idle power may be so much lower than
-// it is taken for that the program has twice its energy, some of its functions may have less than that idle power, and
-// others bear what these lack: then nothing bounds a part from above but what the windows show.
+// within so much either way; machine is the machine time that goes with it. Idle power may be much lower than it is
+// taken for. Where that doubles the program's energy, functions may have drawn less than what is set aside from them.
+// The others then bear what these lack, so nothing bounds a part from above but what the windows show.
 func (w *Windows) Part(d int, e, within, machine float64) Bounds {
 	b := &w.Domains[d]
 	if w.isConstant(d) {
-		p := b.constant.power
+		p, noise := b.constant.power, w.idleNoise(d, machine)
 		known := Bounds{
-			Lo: (e - within - (p.Hi-p.Power)*machine) * b.Domain.Lo,
-			Hi: (e + within + (p.Power-p.Lo)*machine) * b.Domain.Hi,
+			Lo: (e - within - (p.Hi-p.Power)*machine - noise) * b.Domain.Lo,
+			Hi: (e + within + (p.Power-p.Lo)*machine + noise) * b.Domain.Hi,
 		}
 		if (p.Power-p.Lo)*w.machine.program > float64(b.Program) {
 			known.Hi = math.Inf(1)

@@ -25,25 +25,23 @@ type joined struct {
 	paths      []float64 // of weight, per call path
 }
 
-// Waits reports whether the window that a sample would close tells nothing yet, where one is taken so often: no counter
-// that follows the processors has moved in it, each moves much less often than that, and one of them is due.
-func (w *Windows) Waits(s nemb.Sample, every time.Duration) bool {
+// waits reports whether the window that a sample would close, of this length, tells nothing yet: no counter that
+// follows the processors has moved in it, and each moves much less often than samples are taken. What is joined already
+// waits until one moves, however long that takes.
+func (w *Windows) waits(s nemb.Sample, every time.Duration) bool {
 	if !w.begun || s.Failed || len(s.Energy) != len(w.Domains) {
 		return false
 	}
-	since, waits := w.prev.Time, false
-	if w.joined.open {
-		since = w.joined.since.Time
-	}
+	waits := false
 	for d := range w.Domains {
 		domain := &w.Domains[d].Domain
 		if !domain.FollowsProcessors() {
 			continue
 		}
-		if s.Energy[d] > w.prev.Energy[d] || domain.Program || domain.Period < slowly*every {
+		if s.Energy[d] > w.prev.Energy[d] || domain.Program || !w.joined.open && domain.Period < slowly*every {
 			return false
 		}
-		waits = waits || time.Duration(s.Time-since) < 2*domain.Period
+		waits = true
 	}
 	return waits
 }
@@ -86,8 +84,8 @@ func (w *Windows) joinedTimes(used processorTimes) processorTimes {
 	return all
 }
 
-// showsJoined reports whether the counters show what was drawn in the window and those that are joined with it: at the
-// end of a run they may not yet, and then no idle power of that time is in their energy.
+// showsJoined reports whether the counters show what was drawn in the window and those that are joined with it. At the
+// end of a run they may not yet. Then no idle power of that time is in their energy.
 func (w *Windows) showsJoined(out *Window) bool {
 	if !w.joined.open {
 		return true
@@ -107,7 +105,7 @@ func (w *Windows) ends(d int) float64 {
 	if !w.hasJoined || wall <= 0 || !domain.FollowsProcessors() {
 		return 0
 	}
-	return float64(w.Domains[d].Total) * min(1, nanos(domain.Period)/wall)
+	return max(float64(w.Domains[d].Total)/wall, w.Domains[d].highest) * min(wall, nanos(domain.Period))
 }
 
 // joinedWeight is the processor time by which the energy of the window and those that are joined with it is divided.

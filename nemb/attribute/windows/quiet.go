@@ -30,6 +30,7 @@ var uses = [...]float64{0.01, 0.02, 0.03, idleUse, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5
 
 // quiet is what the windows of a domain tell of its idle power. Its memory does not grow.
 type quiet struct {
+	run     stretch
 	open    stretch
 	others  float64   // of open, what other processes used, ns
 	unsure  []stretch // those since the time of others moved
@@ -60,7 +61,19 @@ type class struct {
 	stretch
 	n       int
 	squares float64 // of power, times wall
+	// The same of batches of stretches that follow each other: what a machine draws varies slowly, too, and neighbours
+	// are off together.
+	batch, batches stretch
+	of             int // stretches in batch
+	nBatches       int
+	batchSquares   float64
 }
+
+// A batch is so many stretches, and there must be so many of them to tell an error.
+const (
+	batchOf      = 10
+	leastBatches = 4
+)
 
 func (s *stretch) add(of stretch) {
 	s.energy += of.energy
@@ -78,15 +91,28 @@ func (c *class) add(s stretch) {
 	c.stretch.add(s)
 	c.n++
 	c.squares += s.power() * s.power() * s.wall
+	c.batch.add(s)
+	if c.of++; c.of == batchOf {
+		c.batches.add(c.batch)
+		c.batchSquares += c.batch.power() * c.batch.power() * c.batch.wall
+		c.nBatches++
+		c.batch, c.of = stretch{}, 0
+	}
 }
 
-// error is the standard error of the mean power.
+// error is the standard error of the mean power: by stretches, or by batches of them where that is more (the method of
+// batch means).
 func (c *class) error() float64 {
 	if c.n < 2 {
 		return c.power()
 	}
 	mean := c.power()
-	return math.Sqrt(max(0, c.squares/c.wall-mean*mean) / float64(c.n-1))
+	variance := max(0, c.squares/c.wall-mean*mean) / float64(c.n-1)
+	if c.nBatches >= leastBatches {
+		mean = c.batches.power()
+		variance = max(variance, (c.batchSquares/c.batches.wall-mean*mean)/float64(c.nBatches-1))
+	}
+	return math.Sqrt(variance)
 }
 
 // add takes a window, of whose use so much was other processes', and whether the counter moved in it, which has that
@@ -95,6 +121,7 @@ func (q *quiet) add(w stretch, others float64, moved bool, period time.Duration,
 	if w.wall <= 0 {
 		return
 	}
+	q.run.add(w)
 	q.open.add(w)
 	q.others += others
 	// A stretch ends as the counter moves.
@@ -171,30 +198,41 @@ func (q *quiet) bound(cpus float64) (p nemb.IdlePower, seen bool) {
 		}
 		first = false
 	}
-	if seen {
-		p.Power = min(p.Power, p.Hi)
-		p.Lo = min(p.Lo, p.Power)
+	if seen && p.Hi < p.Power { // the two are apart by chance: by as much the power may be lower
+		p.Lo, p.Power = max(0, p.Hi-(p.Power-p.Lo)-(p.Power-p.Hi)), p.Hi
 	}
 	return p, seen
 }
 
 // withoutUse finds what is left of a power at little use when nothing runs: by the steepest line through it and a
-// class of more use, as the first processor that works costs more than the next ones. For the same reason twice as
-// much may be to be taken off. off is by how much the power may be too high. known is false where no class has more
-// use: then what runs may draw anything.
+// class of more use, as the first processor that works costs more than the next ones. For the same reason more may be
+// to be taken off: twice as much, or all by which the power rises until many work may be what the first one costs. off
+// is by how much the power may be too high. Where no class has more use, the run as a whole takes the place of one.
+// known is false where it has no more use, either: then what runs may draw anything.
 func (q *quiet) withoutUse(power, off, use, cpus float64) (idle, lo float64, known bool) {
-	drop := 0.0
-	for i := range q.classes {
-		c := &q.classes[i]
-		if c.wall < float64(enough) {
-			continue
+	drop, most, one := 0.0, 0.0, nemb.UseOf(1, cpus)
+	line := func(s stretch) {
+		more := s.use(cpus)
+		if more < max(2*use, use+leastContrast) {
+			return
 		}
-		if more := c.use(cpus); more >= max(2*use, use+leastContrast) {
-			drop, known = max(drop, use*(c.power()-power)/(more-use)), true
+		known = true
+		rise := use * (s.power() - power)
+		drop, most = max(drop, rise/(more-use)), max(most, 2*rise/(more-use))
+		if more > one && one > use {
+			most = max(most, rise/(one-use))
 		}
 	}
+	for i := range q.classes {
+		if c := &q.classes[i]; c.wall >= float64(enough) {
+			line(c.stretch)
+		}
+	}
+	if !known && q.run.wall > 0 {
+		line(q.run)
+	}
 	drop = min(drop, power)
-	return power - drop, max(0, power-2*drop-off), known || use <= 0
+	return power - drop, max(0, power-most-off), known || use <= 0
 }
 
 // idleNoise is by how much what a domain draws idle in a time of so many microseconds may be off from its mean (95 %),
@@ -202,6 +240,9 @@ func (q *quiet) withoutUse(power, off, use, cpus float64) (idle, lo float64, kno
 // many times as are independent. The shorter the time, the more it may be of what the program used.
 func (w *Windows) idleNoise(d int, micro float64) float64 {
 	b := &w.Domains[d]
+	if !w.isConstant(d) {
+		return 0
+	}
 	for i, c := range b.constant.quiet.classes {
 		if c.wall < float64(enough) {
 			continue
@@ -211,9 +252,9 @@ func (w *Windows) idleNoise(d int, micro float64) float64 {
 		}
 		break
 	}
-	domain := &b.Domain
+	domain := &b.Domain // BaseHi has what its counter may be off as well
 	span := float64(domain.BaseSpan) * 1e-3
-	return max(0, domain.BaseHi-domain.Base) * math.Sqrt(span*micro)
+	return max(0, domain.BaseHi/max(1, domain.Hi)-domain.Base) * math.Sqrt(span*micro)
 }
 
 // IdlePower is a domain's idle power as far as the run, what was measured before it, and
@@ -272,9 +313,9 @@ func (w *Windows) published(b *Domain) nemb.IdlePower {
 	}
 	u, first := w.prev.Usage, w.first.Usage
 	busy := nanos(u.Program-first.Program) + nanos(u.Own-first.Own) + nanos(u.Other-first.Other)
-	use := min(1, max(0, busy)/(w.cpus*wall))
+	part := min(1, max(0, busy)/(w.cpus*wall)) // of all processors
 	power := float64(b.Total-b.Unattributed) / wall * 1e3
-	of := func(share float64) float64 { return power * share / (share + (1-share)*use) }
+	of := func(share float64) float64 { return power * share / (share + (1-share)*part) }
 	share := b.Domain.IdleShare
 	return nemb.IdlePower{Power: of(share), Hi: of(max(share, b.Domain.IdleShareMost)), Method: nemb.IdlePublished}
 }

@@ -57,6 +57,7 @@ type Domain struct {
 	Background []float64
 
 	idleDebt float64 // see measuredIdle
+	highest  float64 // the highest power of windows that were joined, uJ/ns
 	spent    float64 // the program's energy in the open window
 	beside   float64 // that of others, and of cg
 	constant constantIdle
@@ -225,7 +226,7 @@ func (w *Windows) Probe(n int32) { w.threads.probe, w.divided.probe = n, n }
 // window whose end could not be read is unattributed.
 func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 	w.grow()
-	prev, waits := w.prev, w.Joins && !failed && !w.Ends && w.Waits(s, time.Duration(s.Time-w.prev.Time))
+	prev, waits := w.prev, w.Joins && !failed && !w.Ends && w.waits(s, time.Duration(s.Time-w.prev.Time))
 	w.prev = s
 	w.closed++
 	out := Window{
@@ -274,8 +275,16 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 	longest = w.staleJoined(s, stale, longest)
 	w.bounds.ran(w.sharesPaid(out.Weight), len(w.Domains), prev.At, s.At, longest)
 	w.past.begin(&out, out.Weight+w.arrears.late, used.outside, nanos(w.first.Time))
+	for d := range w.Domains {
+		if !w.Domains[d].Domain.FollowsProcessors() {
+			w.divide(d, &out, failed, used, stale[d])
+		}
+	}
 	if !waits {
-		w.divideAll(&out, failed, used, stale)
+		w.divideJoined(&out, failed, used, stale)
+	}
+	for d := range w.Domains {
+		out.Moved[d] = s.Energy[d] > prev.Energy[d]
 	}
 	w.past.keep()
 	if w.modelled && out.PerTick > 0 {
@@ -288,16 +297,17 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 	return out
 }
 
-// divideAll divides what the domains used in a window, and those that are joined with it.
-func (w *Windows) divideAll(out *Window, failed bool, used processorTimes, stale []checkpoint.Tick) {
+// divideJoined divides what the domains that follow the processors used in a window, and those that are joined with it.
+func (w *Windows) divideJoined(out *Window, failed bool, used processorTimes, stale []checkpoint.Tick) {
 	used = w.joinedTimes(used)
 	if !failed && w.showsJoined(out) {
 		w.shareMachine(out, used)
 	}
 	for d := range w.Domains {
-		w.divide(d, out, failed, used, stale[d])
-		out.Spent[d], out.Beside.Spent[d] = w.Domains[d].spent, w.Domains[d].beside
-		out.Moved[d] = out.End.Energy[d] > out.Begin.Energy[d]
+		if w.Domains[d].Domain.FollowsProcessors() {
+			w.divide(d, out, failed, used, stale[d])
+			out.Spent[d], out.Beside.Spent[d] = w.Domains[d].spent, w.Domains[d].beside
+		}
 	}
 	w.joined.open = false
 }
@@ -341,6 +351,9 @@ func (w *Windows) divide(d int, out *Window, failed bool, used processorTimes, s
 	if w.isConstant(d) {
 		b.constant.quiet.add(stretch{float64(e), used.wall, max(0, used.sum())}, max(0, used.other), e > 0,
 			b.Domain.Period, w.cpus)
+	}
+	if w.joined.open && used.wall > 0 {
+		b.highest = max(b.highest, float64(e)/max(used.wall, nanos(b.Domain.Period)))
 	}
 	idle := w.idle(d, e, used.wall, used.sum())
 	if !b.Domain.FollowsProcessors() {
