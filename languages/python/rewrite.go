@@ -172,9 +172,18 @@ func (r *textWriter) insertLine(at int, format string, args ...any) {
 	r.linesBefore[at] = fmt.Sprintf(format, args...) + r.linesBefore[at]
 }
 
-// open inserts what encloses the text from at on.
+// open inserts what encloses the text from at on, with a space behind a word that ends there: "return[" is two tokens.
 func (r *textWriter) open(at int, format string, args ...any) {
-	r.opens = append(r.opens, edit.Edit{Start: at, End: at, New: fmt.Sprintf(format, args...)})
+	space := ""
+	if at > 0 && isWord(r.text[at-1]) {
+		space = " "
+	}
+	r.opens = append(r.opens, edit.Edit{Start: at, End: at, New: space + fmt.Sprintf(format, args...)})
+}
+
+// isWord reports whether a byte may be one of a keyword or number.
+func isWord(b byte) bool {
+	return b == '_' || '0' <= b && b <= '9' || 'a' <= b|' ' && b|' ' <= 'z'
 }
 
 func (r *textWriter) call(what string, site int) string {

@@ -19,7 +19,8 @@ type savedPlaces struct {
 // pendingMark is an event that stands in a line of other code: closed or opened behind what begins at its place.
 type pendingMark struct {
 	instrument.Mark
-	from int
+	from      int
+	condition int // the node of that of an elif, before which the event is; 0 for none
 }
 
 // newSavedPlaces writes the events that have a line of their own, and notes the others. Functions that are too deep
@@ -44,15 +45,13 @@ func (r *textWriter) newSavedPlaces(p *instrument.Plan, deep map[int]bool) *save
 		condition, isElif := conditions[m.At]
 		switch {
 		case m.Behind != instrument.NoPlace:
-			w.pending = append(w.pending, pendingMark{m, m.Behind})
+			w.pending = append(w.pending, pendingMark{m, m.Behind, 0})
 		case isElif:
-			n := r.t.Nodes[condition]
-			r.open(n.Start, "%s or (", r.call("place", m.Site))
-			r.insert(n.End, ")")
+			w.pending = append(w.pending, pendingMark{m, r.t.Nodes[condition].Start, condition})
 		case r.startsLine(m.At):
 			r.insertLine(m.At, "%s\n", r.indent(m.At)+r.mark(w.rows[m.At], 0)+r.call("place", m.Site))
 		default:
-			w.pending = append(w.pending, pendingMark{m, m.At})
+			w.pending = append(w.pending, pendingMark{m, m.At, 0})
 		}
 	}
 	slices.SortStableFunc(w.pending, func(x, y pendingMark) int { return cmp.Compare(y.from, x.from) })
@@ -66,6 +65,10 @@ func (w *savedPlaces) write(behind int) {
 		w.pending = w.pending[1:]
 		call := w.call("place", m.Site)
 		switch {
+		case m.condition > 0:
+			n := w.t.Nodes[m.condition]
+			w.open(n.Start, "%s or (", call)
+			w.insert(n.End, ")")
 		case m.Behind == instrument.NoPlace:
 			w.open(m.At, "%s; ", call)
 		case w.startsLine(m.Behind):
