@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"slices"
 	"time"
 
 	"cg/checkpoint"
@@ -36,12 +37,18 @@ type blockSum struct {
 }
 
 // addPlaces gives the functions of blocks the places that these tell, and adds the places to the sites. What a function
-// used itself is divided among its places by their times. What is in none of them is its rest.
+// used itself is divided among its places by their times. What is in none of them is its rest. Checkpoints of a block
+// have no more of a function than its name: where several have one, it is not known which of them used what, and none
+// has places.
 func (o *Outcome) addPlaces() {
 	sites := o.BlockSites
 	functions := map[string]checkpoint.SiteID{}
 	for _, s := range sites {
 		functions[s.Func] = s.ID
+	}
+	o.SharedPlaces = sharedNames(o.Blocks, functions)
+	for _, name := range o.SharedPlaces {
+		delete(functions, name)
 	}
 	known := map[checkpoint.Site]*blockSum{} // by its site without a number
 	var sums []*blockSum
@@ -67,6 +74,30 @@ func (o *Outcome) addPlaces() {
 		}
 	}
 	o.BlockSites, o.Attributed.Places = sites, divideByTime(o.Attributed.Costs, sums)
+}
+
+// sharedNames are the names of functions of which places tell several files or first lines.
+func sharedNames(blocks []Block, functions map[string]checkpoint.SiteID) (names []string) {
+	type source struct {
+		file string
+		line int
+	}
+	known := map[string]source{}
+	for _, b := range blocks {
+		for _, p := range b.Places {
+			if functions[p.Function] == 0 || !p.usable() {
+				continue
+			}
+			at := source{p.File, p.FunctionLine}
+			if was, is := known[p.Function]; !is {
+				known[p.Function] = at
+			} else if was != at {
+				names = append(names, p.Function)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // divideByTime divides what functions used themselves among their places. A call was in no place for what is left of

@@ -28,6 +28,7 @@ func (o *Outcome) useBlocks() {
 	if rise(o.Blocks...) > 0 && !o.counted() { // what the program read is better than what cg estimates
 		told := OfBlocks(o.Blocks)
 		o.Attributed, o.BlockSites, o.Series = told.Attributed, told.BlockSites, told.Series
+		o.SharedPlaces = told.SharedPlaces
 		o.Domains, o.Faults, o.Baseline = told.Domains, nil, nil
 		return
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -143,5 +144,38 @@ func TestBlockPlaces(t *testing.T) {
 		`"line": 5, "end_line": 5, "count": 7, "time_ns": 4611686018427387903}`)))
 	if err != nil || len(r.Check()) > 0 {
 		t.Fatal(err, r.Check())
+	}
+}
+
+// Functions of one name have one sum in a block, and no places: nobody knows which of them used what.
+func TestBlockPlacesOfOneName(t *testing.T) {
+	place := func(function, file string, first, line int) string {
+		return fmt.Sprintf(`{"function": %q, "function_line": %d, "function_end_line": %d, "file": %q, "kind": "line", `+
+			`"line": %d, "column": 5, "end_line": %[5]d, "count": 7, "time_ns": 100000}`, function, first, first+9, file, line)
+	}
+	for name, other := range map[string]string{
+		"two files": place("work", "/s/b.c", 3, 5),
+		"one file":  place("work", "/s/a.c", 20, 21),
+	} {
+		places := strings.Join([]string{place("main", "/s/a.c", 40, 41), place("work", "/s/a.c", 3, 4), other,
+			place("work", "/s/a.c", 3, 5)}, ", ")
+		r, err := Read([]byte(strings.Replace(seedBlock, "]}\n", `], "places": [`+places+"]}\n", 1)))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		for _, f := range r.Functions {
+			switch {
+			case f.Name == "main" && (len(f.Places) != 2 || f.File != "/s/a.c" || f.Line != 40),
+				f.Name == "work" && (f.Places != nil || f.File != "" || *f.SelfEnergyJ != 1_600_000):
+				t.Errorf("%s: %+v", name, f)
+			}
+		}
+		if i := slices.IndexFunc(r.Warnings, func(w Warning) bool { return w.Slug == "lines-shared" }); i < 0 ||
+			!strings.Contains(r.Warnings[i].Message, " are called work: ") {
+			t.Errorf("%s: %v", name, r.Warnings)
+		}
+		if faults := r.Check(); len(faults) > 0 || len(r.Functions) != 2 {
+			t.Errorf("%s: %q, %v", name, faults, r.Functions)
+		}
 	}
 }
