@@ -85,7 +85,8 @@ func runAnalyze(c *cli.Context) error {
 	}
 	save := c.Bool("save-instrumented")
 	tree := &instrument.Tree{
-		Planner: lang.Plan, PlannerFor: lang.PlanFor, FindPlaces: lang.FindPlaces, Decode: lang.Decode,
+		Planner: lang.Plan, PlannerFor: lang.PlanFor, FindPlaces: lang.FindPlaces, Modules: lang.Modules,
+		Decode: lang.Decode,
 		Options: instrument.Options{
 			Granularity: granularity, Include: c.StringSlice("include"), Exclude: c.StringSlice("exclude"), Entry: true,
 			PlacesOf: placesIn(files, lines.of), Alone: save,
@@ -106,6 +107,9 @@ func runAnalyze(c *cli.Context) error {
 	tree.Progress = func(done, of int) { progress.say("reading file %d of %d", done+1, of) }
 	tree.Read(files)
 	progress.end()
+	if err := linesThere(tree, lines); err != nil {
+		return err
+	}
 	if save {
 		dir := c.String("output-dir")
 		if dir == "" {
@@ -128,6 +132,19 @@ func runAnalyze(c *cli.Context) error {
 		return ended(statusFailure)
 	}
 	return nil
+}
+
+// linesThere refuses names of --lines that no function has.
+func linesThere(tree *instrument.Tree, lines linesWish) error {
+	if lines.chosen == nil || lines.chosen.Chosen != "names" { // a report may tell of files that are not analyzed
+		return nil
+	}
+	unfound := tree.Unfound(lines.of)
+	if len(unfound) == 0 {
+		return nil
+	}
+	return fail(statusUsage, "--lines: no function with checkpoints is called %s: cg analyze without --lines lists "+
+		"those that there are", strings.Join(unfound, ", "))
 }
 
 // placesIn are functions whose places are told, each also with its file as it is called among those that are analyzed.

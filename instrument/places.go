@@ -99,6 +99,12 @@ func (f FunctionIn) names(module, file, name string) bool {
 	return strings.HasSuffix(f.Name, "."+name) && (module == "" || !strings.HasPrefix(f.Name, module+"."))
 }
 
+// PlacesWantedOf is PlacesWanted for a file that may be loaded as one of several modules.
+func (o Options) PlacesWantedOf(modules []string, file string, s checkpoint.Site) bool {
+	return o.PlacesWanted("", file, s) ||
+		slices.ContainsFunc(modules, func(module string) bool { return o.PlacesWanted(module, file, s) })
+}
+
 // PlacesIn reports whether the code of some function of a file may be told apart.
 func (o Options) PlacesIn(file string) bool {
 	return o.Granularity.HasPlaces() && (o.PlacesOf == nil ||
@@ -166,6 +172,29 @@ func quoteASCII(s string) string {
 	}
 	b.WriteByte('"')
 	return b.String()
+}
+
+// Unfound are the names that stand for no function of the tree. Where a file was not planned there are none: the
+// function may be in that.
+func (t *Tree) Unfound(names []FunctionIn) (unfound []string) {
+	if len(t.Skipped) > 0 {
+		return nil
+	}
+	for _, name := range names {
+		o := Options{Granularity: t.Options.Granularity, PlacesOf: []FunctionIn{name}}
+		if !slices.ContainsFunc(t.Files, func(f File) bool {
+			var modules []string
+			if t.Modules != nil {
+				modules = t.Modules(f.Name)
+			}
+			return slices.ContainsFunc(f.Plan.Sites, func(s checkpoint.Site) bool {
+				return !s.Kind.IsPlace() && o.PlacesWantedOf(modules, f.Name, s)
+			})
+		}) {
+			unfound = append(unfound, name.Name)
+		}
+	}
+	return unfound
 }
 
 // Unplaced are the names of Options.PlacesOf of which the program has loaded no place.

@@ -25,8 +25,10 @@ type Tree struct {
 	Outline Planner
 	// FindPlaces adds the places to a plan that has none (languages.Language.FindPlaces); nil for none.
 	FindPlaces func(source []byte, p *Plan, o Options) error
-	Decode     func([]byte) ([]byte, error)
-	Options    Options
+	// Modules are the names of modules as which a file may be loaded (languages.Language.Modules); nil for none.
+	Modules func(file string) []string
+	Decode  func([]byte) ([]byte, error)
+	Options Options
 	// ModuleIsFile says that the body of a module is called after its file when the program runs.
 	ModuleIsFile bool
 	// Progress is told, before each file, how many were read; nil for nobody.

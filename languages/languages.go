@@ -200,6 +200,9 @@ type Capabilities struct {
 	// FindPlaces adds the places of the functions of a plan to it, behind these, for a language whose plans have
 	// none: its runtime finds them as a program loads a text.
 	FindPlaces func(source []byte, p *instrument.Plan, o instrument.Options) error
+	// Modules are the names of modules as which a file may be loaded, for a language whose reports have them before
+	// the names of functions, and whose plans do not.
+	Modules func(file string) []string
 	// Inner says that stack samples tell which functions without checkpoints a function with them called.
 	Inner bool
 	// WhyNothing says why a program has no checkpoints where nothing else tells, "" where its modules are not

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -64,9 +65,9 @@ func ask(file, main string, input []byte) ([]byte, error) {
 
 // findPlaces lets the interpreter find the places of the functions of a plan, as it does when it loads the text.
 func findPlaces(source []byte, p *instrument.Plan, o instrument.Options) error {
-	wanted := *p
+	wanted, modules := *p, modulesOf(p.File)
 	wanted.Points = slices.DeleteFunc(slices.Clone(p.Points), func(q instrument.Point) bool {
-		return !o.PlacesWanted("", p.File, p.Sites[q.Site])
+		return !o.PlacesWantedOf(modules, p.File, p.Sites[q.Site])
 	})
 	plan := instrument.Encode(&wanted)
 	main := fmt.Sprintf("both = sys.stdin.buffer.read()\n"+
@@ -102,6 +103,27 @@ func findPlaces(source []byte, p *instrument.Plan, o instrument.Options) error {
 		p.Marks = append(p.Marks, m)
 	}
 	return nil
+}
+
+// modulesOf are the names of the modules as which a file may be loaded: which of them, its importer says.
+func modulesOf(file string) []string {
+	all := []string{"__main__"}
+	if full, err := filepath.Abs(file); err == nil {
+		file = full
+	}
+	path := strings.Split(strings.TrimSuffix(filepath.ToSlash(file), filepath.Ext(file)), "/")
+	if n := len(path) - 1; n > 0 && path[n] == "__init__" {
+		path = path[:n]
+	}
+	name := ""
+	for _, part := range slices.Backward(path) {
+		if part == "" {
+			break
+		}
+		all = append(all, part+name)
+		name = "." + part + name
+	}
+	return all
 }
 
 // lineStarts are the offsets of the lines of a text, from 1.

@@ -36,6 +36,7 @@ func init() {
 			Inner:      true,
 			Outline:    outline,
 			FindPlaces: findPlaces,
+			Modules:    modulesOf,
 			Weave:      weave,
 			SaveFile: &languages.SaveFile{
 				Render: render,
