@@ -254,12 +254,23 @@ class BudgetsTest {
 }
 `
 
+// copyJars copies the jars of testdata/hooks/pom.xml.
+const copyJars = "mvn -f testdata/hooks/pom.xml -P long dependency:copy-dependencies -DoutputDirectory=DIR"
+
 // javaHooks are the jars of frameworks (testdata/hooks/pom.xml), and the package for Java with its parts for these.
 func javaHooks(t *testing.T, parts ...string) (classpath string) {
 	t.Helper()
 	jars := os.Getenv("CG_JAVA_HOOKS")
 	if jars == "" {
-		t.Skip("CG_JAVA_HOOKS names no folder with the jars of testdata/hooks/pom.xml")
+		t.Skipf("CG_JAVA_HOOKS names no folder with the jars of testdata/hooks/pom.xml (%s)", copyJars)
+	}
+	for _, part := range parts {
+		jar := map[string]string{"junit": "junit-jupiter-api", "jmh": "jmh-core", "opentelemetry": "opentelemetry-sdk-trace"}[part]
+		if found, err := filepath.Glob(filepath.Join(jars, jar+"-*.jar")); err != nil {
+			t.Fatal(err)
+		} else if len(found) == 0 {
+			lacks(t, "%s has no %s (%s)", jars, jar, copyJars)
+		}
 	}
 	dir := t.TempDir()
 	if out, err := exec.Command(filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"), "sdk", "java", filepath.Join(dir, "sdk")).CombinedOutput(); err != nil {

@@ -11,14 +11,29 @@ import (
 	"cg/long"
 )
 
-// hooksPython is an interpreter with what testdata/hooks/requirements.txt names.
-func hooksPython(t *testing.T) string {
+// hooksPython is an interpreter with what testdata/hooks/requirements.txt names. Modules are those that the test needs besides,
+// of long-requirements.txt there.
+func hooksPython(t *testing.T, modules ...string) string {
 	t.Helper()
 	path := os.Getenv("CG_HOOKS_PYTHON")
 	if path == "" {
-		t.Skip("CG_HOOKS_PYTHON names no interpreter with what testdata/hooks/requirements.txt lists")
+		t.Skip("CG_HOOKS_PYTHON names no interpreter (pip install -r testdata/hooks/long-requirements.txt in an environment of its own)")
+	}
+	for _, module := range modules {
+		if out, err := exec.Command(path, "-c", "import "+module).CombinedOutput(); err != nil {
+			lacks(t, "%s has no %s (%s -m pip install -r testdata/hooks/long-requirements.txt)\n%s", path, module, path, out)
+		}
 	}
 	return path
+}
+
+// lacks ends a test for which a package of frameworks is not installed here: all are where CI is true.
+func lacks(t *testing.T, format string, args ...any) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatalf(format, args...)
+	}
+	t.Skipf(format, args...)
 }
 
 // inPython runs a program in a folder of its own; what it says, and the folder.
@@ -58,7 +73,7 @@ def test_without():
 func TestPytestBenchmark(t *testing.T) {
 	long.Skip(t, "pytest-benchmark decides how long it takes")
 	t.Parallel()
-	interpreter := hooksPython(t)
+	interpreter := hooksPython(t, "pytest_benchmark")
 	path := filepath.Join(t.TempDir(), "test_benchmarks.py")
 	if err := os.WriteFile(path, []byte(benchmarks), 0o600); err != nil {
 		t.Fatal(err)
@@ -181,7 +196,7 @@ print("held")
 func TestJupyter(t *testing.T) {
 	long.Skip(t, "Jupyter's kernels start")
 	t.Parallel()
-	said, dir := inPython(t, hooksPython(t), notebook)
+	said, dir := inPython(t, hooksPython(t, "nbclient", "ipykernel"), notebook)
 	says(t, said, "held")
 	if left, _ := filepath.Glob(filepath.Join(dir, "codegreen_*")); len(left) > 0 || strings.Contains(said, "no error") {
 		t.Error(left, said)
