@@ -21,9 +21,6 @@ func (x *explanation) doubtBeside() {
 		domain := x.windows.Domains[d].Domain
 		sites, inclusive := x.sumBeside(d)
 		x.beside, x.inclusiveBeside = append(x.beside, sites), append(x.inclusiveBeside, inclusive)
-		if x.windows.OthersUnknown && domain.Method != nemb.Estimated && !domain.Program {
-			x.windows.Domains[d].ProgramLo = 0
-		}
 		if domain.Method != nemb.Measured || domain.Program || !domain.FollowsProcessors() {
 			continue
 		}
@@ -39,8 +36,11 @@ func (x *explanation) doubtBeside() {
 		} else {
 			x.windows.Doubt(d, x.most[d])
 		}
-		if x.windows.OthersUnknown {
-			x.windows.Domains[d].ProgramLo = 0
+	}
+	for d := range x.windows.Domains { // all of it may be others'
+		b := &x.windows.Domains[d]
+		if x.windows.OthersUnknown && b.Domain.Method != nemb.Estimated && !b.Domain.Program {
+			b.ProgramLo = 0
 		}
 	}
 }

@@ -164,8 +164,7 @@ func TestIdlePowerBesideALittleUse(t *testing.T) {
 	var p tape
 	p.add(1, 0, checkpoint.Enter, 1)
 	p.add(1, end-1, checkpoint.Exit, 1)
-	d := published
-	d.ID, d.Method, d.InTotal, d.Period, d.Lo, d.Hi = "package-0", nemb.Measured, true, time.Millisecond, 1, 1
+	d := packageOf(published)
 	r := p.play([]nemb.Domain{d}, end, ms,
 		func(at int64) []nemb.Energy { return []nemb.Energy{nemb.Energy((4*at + 12*used(at)) / 1000)} },
 		func(at int64) account.Usage { return account.Usage{Program: time.Duration(used(at))} })
@@ -186,8 +185,7 @@ func TestIdlePowerBesideTicks(t *testing.T) {
 	var p tape
 	p.add(1, 0, checkpoint.Enter, 1)
 	p.add(1, end-1, checkpoint.Exit, 1)
-	d := published
-	d.ID, d.Method, d.InTotal, d.Period, d.Lo, d.Hi = "package-0", nemb.Measured, true, time.Millisecond, 1, 1
+	d := packageOf(published)
 	r := p.play([]nemb.Domain{d}, end, ms,
 		func(at int64) []nemb.Energy { return []nemb.Energy{nemb.Energy((4*at + 12*used(at) + at) / 1000)} },
 		func(at int64) account.Usage {
@@ -254,8 +252,7 @@ func TestBaselineOfAShortRun(t *testing.T) {
 	var p tape
 	p.add(1, 0, checkpoint.Enter, 1)
 	p.add(1, end-1, checkpoint.Exit, 1)
-	d := published
-	d.ID, d.Method, d.InTotal, d.Period, d.Lo, d.Hi = "package-0", nemb.Measured, true, time.Millisecond, 1, 1
+	d := packageOf(published)
 	d.Base, d.BaseLo, d.BaseHi, d.BaseUse, d.BaseUseHi = 4.48, 4.45, 4.5, .02, .02 // of two processors: 12 W each
 	r := p.play([]nemb.Domain{d}, end, ms,
 		func(at int64) []nemb.Energy { return []nemb.Energy{nemb.Energy(16 * at / 1000)} },
@@ -272,8 +269,7 @@ func TestFirstProcessorCostsMost(t *testing.T) {
 	var p tape
 	p.add(1, 0, checkpoint.Enter, 1)
 	p.add(1, end-1, checkpoint.Exit, 1)
-	d := published
-	d.ID, d.Method, d.InTotal, d.Period, d.Lo, d.Hi = "package-0", nemb.Measured, true, time.Millisecond, 1, 1
+	d := packageOf(published)
 	// The first processor draws 25 W, and each of the others 3 W. While idle power was measured 0.15 were in use.
 	p.cpus = 64
 	d.Base, d.BaseLo, d.BaseHi, d.BaseUse, d.BaseUseHi = 7.75, 7.7, 7.8, .0375, .0375
@@ -284,4 +280,10 @@ func TestFirstProcessorCostsMost(t *testing.T) {
 	if got := r.Idle[0]; got.Lo > 4 || got.Hi < 4 {
 		t.Errorf("idle power %+v, want 4 W in its interval", got)
 	}
+}
+
+// packageOf is a domain that a counter of a millisecond measures.
+func packageOf(d nemb.Domain) nemb.Domain {
+	d.ID, d.Method, d.InTotal, d.Period, d.Lo, d.Hi = "package-0", nemb.Measured, true, time.Millisecond, 1, 1
+	return d
 }
