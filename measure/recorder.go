@@ -91,8 +91,9 @@ func (r *recorder) pump(stop <-chan struct{}) {
 	}
 }
 
-// seldom is how long to wait where few words come. A look reads the processor times of threads: of two samples, or a
-// thread that waits in one function for what it used in the one before would be told some of that.
+// seldom is how long the pump waits where few words come. Each step reads the processor times of threads, and what a
+// thread used between two readings is spread over the windows between. So there are few windows between: a function
+// that waits in them would be told what the one before it used.
 func (r *recorder) seldom() time.Duration { return min(idlePause, max(busyPause, 2*r.interval)) }
 
 // step folds the words of all windows that are over and those of the open one.
