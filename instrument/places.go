@@ -140,15 +140,20 @@ func SavedNames(p *Plan, file string) (names []string) {
 	if full, err := filepath.Abs(file); err == nil {
 		file = full
 	}
+	functions := map[string][]checkpoint.Site{}
+	for _, s := range p.Sites {
+		if !s.Kind.IsPlace() {
+			functions[s.Func] = append(functions[s.Func], s)
+		}
+	}
 	for _, s := range p.Sites {
 		function := s
 		if !s.Kind.IsPlace() {
 			names = append(names, s.Func)
 			continue
 		}
-		for _, of := range p.Sites { // of several functions of one name that in whose lines it is
-			if !of.Kind.IsPlace() && of.Func == s.Func && (function.Kind.IsPlace() ||
-				of.Line <= s.Line && s.Line <= of.EndLine) {
+		for _, of := range functions[s.Func] { // of several of one name that in whose lines it is
+			if function.Kind.IsPlace() || of.Line <= s.Line && s.Line <= of.EndLine {
 				function = of
 			}
 		}
