@@ -61,7 +61,7 @@ func MeasureIdle(ctx context.Context, sensors []nemb.Sensor, interval, span time
 	measured := false
 	for _, s := range sensors {
 		for _, d := range s.Domains() {
-			measured = measured || counts(d)
+			measured = measured || d.ReadsMachine()
 		}
 	}
 	if !measured {
@@ -99,11 +99,6 @@ func MeasureIdle(ctx context.Context, sensors []nemb.Sensor, interval, span time
 	return baselineOf(nemb.Series{Domains: sampler.Domains(), Samples: recording.Samples()}, processor.Online()), nil
 }
 
-// counts tells whether a domain's idle power can be measured.
-func counts(d nemb.Domain) bool {
-	return !d.Program && (d.Method == nemb.Measured || d.Method == nemb.Derived)
-}
-
 // baselineOf is what a series of an idle machine tells.
 func baselineOf(series nemb.Series, cpus int) *Baseline {
 	b := &Baseline{}
@@ -128,7 +123,7 @@ func baselineOf(series nemb.Series, cpus int) *Baseline {
 	certain := max(0, used-min(others, unsureTicks*account.Tick))
 	b.certain = nemb.UseOf(certain.Seconds()/b.Span.Seconds(), float64(cpus))
 	for d, domain := range series.Domains {
-		if !counts(domain) {
+		if !domain.ReadsMachine() {
 			continue
 		}
 		p := IdlePower{ID: domain.ID, InTotal: domain.InTotal,

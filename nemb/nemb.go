@@ -27,6 +27,10 @@ const (
 	Unavailable Method = "unavailable" // not known; carries no number
 )
 
+// IsRead reports whether an energy comes from readings of the machine: from those of a counter, or computed from
+// others, such as powers. A model's does not.
+func (m Method) IsRead() bool { return m == Measured || m == Derived }
+
 // Weaker reports whether an energy of one method is known less well than that of another.
 func (m Method) Weaker(than Method) bool {
 	rank := map[Method]int{Measured: 1, Derived: 2, Estimated: 3}
@@ -135,6 +139,10 @@ func (m IdleMethod) Weaker(than IdleMethod) bool {
 // that has not moved says nothing of a part of the machine that is on: the run was
 // too short for its steps, or the counter stands still.
 func (d Domain) Resolves(e Energy) bool { return e > 0 || !d.InTotal || d.Method == Estimated }
+
+// ReadsMachine tells whether a domain has what is read of the machine, so that others' energy is in it, and its idle
+// power can be measured. A model has neither, nor has a domain of the program's alone.
+func (d Domain) ReadsMachine() bool { return !d.Program && d.Method.IsRead() }
 
 // KindGPU is the Kind of a GPU's domain.
 const KindGPU = spec.KindGpu

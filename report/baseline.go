@@ -107,10 +107,8 @@ func (c *check) baseline(r *Run) {
 
 // others warns where nothing tells what other processes used, and a counter's energy is the program's for want of them.
 func (r *Run) others(o *measure.Outcome) {
-	measured := func(d nemb.Domain) bool {
-		return d.InTotal && !d.Program && (d.Method == nemb.Measured || d.Method == nemb.Derived)
-	}
-	if o.OthersUnknown && slices.ContainsFunc(o.Domains, measured) {
+	inTotal := func(d nemb.Domain) bool { return d.InTotal && d.ReadsMachine() }
+	if o.OthersUnknown && slices.ContainsFunc(o.Domains, inTotal) {
 		r.Warn("others-unknown",
 			"/proc/stat cannot be read, so that nobody knows what other processes used: all that they drew is in the "+
 				"program's energy, whose interval begins at 0 J; let cg read it, or measure while nothing else runs")

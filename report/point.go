@@ -1,10 +1,6 @@
 package report
 
-import (
-	"fmt"
-
-	"cg/nemb"
-)
+import "fmt"
 
 // Point is what a run says of its machine for a calibration: which share of the
 // time its processors were busy with the program, and the power meanwhile. It is
@@ -13,7 +9,7 @@ import (
 func (r *Run) Point(processors int) (share, watts float64, err error) {
 	t := r.Totals
 	switch {
-	case t.Kind != nemb.Measured && t.Kind != nemb.Derived:
+	case !t.Kind.IsRead():
 		return 0, 0, fmt.Errorf("its power is %s, not measured", t.Kind)
 	case t.AvgPowerW == nil || t.WallDurationS < 1:
 		return 0, 0, fmt.Errorf("it lasted %.1f s: a second at least is needed", t.WallDurationS)

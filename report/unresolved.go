@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"cg/checkpoint"
-	"cg/nemb"
 	"cg/nemb/attribute"
 )
 
@@ -43,7 +42,7 @@ const much = 0.1
 
 // unresolved warns where much of the functions' energy is split by time only.
 func (r *Run) unresolved() {
-	if r.Totals.Kind != nemb.Measured && r.Totals.Kind != nemb.Derived {
+	if !r.Totals.Kind.IsRead() {
 		return
 	}
 	var all, open Joules

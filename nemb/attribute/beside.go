@@ -39,7 +39,7 @@ func (x *explanation) doubtBeside() {
 	}
 	for d := range x.windows.Domains { // all of it may be others'
 		b := &x.windows.Domains[d]
-		if x.windows.OthersUnknown && b.Domain.Method != nemb.Estimated && !b.Domain.Program {
+		if x.windows.OthersUnknown && b.Domain.ReadsMachine() {
 			b.ProgramLo = 0
 		}
 	}
