@@ -72,13 +72,16 @@ func (x *explanation) sumBeside(d int) (self, inclusive map[checkpoint.SiteID]wi
 	return self, inclusive
 }
 
-// doubted is an interval with what others may have drawn beside, where their power was not found.
-func (x *explanation) doubted(d int, b windows.Bounds, beside windows.Beside) windows.Bounds {
+// doubted is an interval of an energy e with what others may have drawn beside, where their power was not found: what
+// goes with its time, or with its part of the program's energy where it drew more than others of the program.
+func (x *explanation) doubted(d int, e float64, b windows.Bounds, beside windows.Beside) windows.Bounds {
 	if f := x.fits[d]; f != nil && f.Beside != nil || x.most[d] <= 0 {
 		return b
 	}
 	down, up := beside.Off(x.most[d])
-	return windows.Bounds{Lo: b.Lo - down, Hi: b.Hi + up}
+	allDown, allUp := x.inclusiveBeside[d][0].Off(x.most[d])
+	part := e / max(1, float64(x.windows.Domains[d].Program))
+	return windows.Bounds{Lo: b.Lo - max(down, part*allDown), Hi: b.Hi + max(up, part*allUp)}
 }
 
 // lag is the time constant of the filter that a domain's counter was found to have, in nanoseconds, whether or not the

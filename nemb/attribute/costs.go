@@ -191,7 +191,7 @@ func (o *outcome) bound(c *Cost, halfWidth []map[checkpoint.SiteID]float64, most
 		_, i := o.hardBounds(d, c.Site)
 		if halfWidth[d] != nil {
 			known := o.windows.Part(d, float64(c.InclusiveDomains[d]), halfWidth[d][c.Site], o.inclusiveMachine[c.Site])
-			known = o.doubted(d, known, o.inclusiveBeside[d][c.Site])
+			known = o.doubted(d, float64(c.InclusiveDomains[d]), known, o.inclusiveBeside[d][c.Site])
 			i = windows.Bounds{Lo: max(i.Lo, known.Lo), Hi: min(i.Hi, known.Hi)}
 		}
 		i = i.Widened(off)

@@ -270,10 +270,10 @@ func (x *explanation) selfBounds(d int, site checkpoint.SiteID, e nemb.Energy) w
 				beside.Add(x.beside[d][k])
 			}
 		}
-		known := x.doubted(d, x.windows.Part(d, r.Shared*x.scale[d], halfWidth, machine), beside)
+		known := x.doubted(d, r.Shared*x.scale[d], x.windows.Part(d, r.Shared*x.scale[d], halfWidth, machine), beside)
 		return windows.Bounds{Lo: hard.Lo, Hi: min(hard.Hi, known.Hi)}
 	}
-	known := x.doubted(d, x.windows.Part(d, float64(e), halfWidth, x.machine[site]), beside)
+	known := x.doubted(d, float64(e), x.windows.Part(d, float64(e), halfWidth, x.machine[site]), beside)
 	return windows.Bounds{Lo: max(hard.Lo, known.Lo), Hi: min(hard.Hi, known.Hi)}
 }
 

@@ -132,6 +132,7 @@ func (r *regression) estimate(g grouping, doubts map[Column]float64) *Fit {
 		}
 		base := s.groupEnergy(g.power, group)
 		var ratios []float64
+		least, hidden := Unsure*e.Energy, e.Energy-sharp.energyOf(g, k, r.total)
 		for i, power := range replicas {
 			ratio := 1.0
 			if base > 0 {
@@ -146,13 +147,17 @@ func (r *regression) estimate(g grouping, doubts map[Column]float64) *Fit {
 		e.Edges = 1.96 * math.Sqrt(s.edges[k])
 		e.HalfWidth = math.Hypot(f.Quantile*of*deviation(ratios), e.Edges)
 		apart := math.Hypot(f.Quantile*of*deviation(ratios)*unlike(ratios, others), e.Edges)
-		hidden := e.Energy - sharp.energyOf(g, k, r.total)
+		if base <= 0 {
+			least = Unsure * r.mean * r.total[k] * 1e3
+			none := f.Quantile * s.ofNone(replicas, group)
+			apart, hidden = math.Hypot(apart, none), math.Hypot(hidden, none)
+		}
 		e.HalfWidth, e.Edges = math.Hypot(e.HalfWidth, hidden), math.Hypot(e.Edges, hidden)
 		r.blur(k, e)
 		off := late(k) + r.lagOff(g, k, e.Energy, unlagged)
 		e.HalfWidth, e.Blur = e.HalfWidth+off, e.Blur+off
 		switch {
-		case e.Reason == Resolved && apart > Unsure*e.Energy:
+		case e.Reason == Resolved && apart > least:
 			e.Reason = Noisy
 		case e.Reason == Collinear:
 			e.Group = r.group(g, group)
@@ -206,6 +211,16 @@ func (s *shares) energyOf(g grouping, k int, total []float64) float64 {
 		return s.energy[k]
 	}
 	return s.shared[g.of[k]] * total[k] / max(s.times[g.of[k]], 1e-300)
+}
+
+// ofNone is the standard deviation of the energy of a group that has none: no ratio tells it.
+func (s *shares) ofNone(replicas [][]float64, group int) float64 {
+	squares := 0.0
+	for _, power := range replicas {
+		e := s.groupEnergy(power, group)
+		squares += e * e
+	}
+	return math.Sqrt(squares / float64(max(1, len(replicas))))
 }
 
 // shareOut divides each block in proportion to power times time: slow changes of

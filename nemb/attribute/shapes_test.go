@@ -1,0 +1,205 @@
+package attribute
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"cg/checkpoint"
+	"cg/nemb"
+	"cg/nemb/account"
+)
+
+// shape is a machine on virtual time, to a tenth of a millisecond, and what runs on it.
+type shape struct {
+	cpus   int
+	idle   float64 // W
+	every  int64   // between samples
+	meters []meter
+	uses   []use
+	// stays is set where a thread stays in its function while others run in its place.
+	stays bool
+}
+
+// meter is a counter of the machine, which has moved last so long before the run.
+type meter struct {
+	domain        nemb.Domain
+	period, since int64
+	step          nemb.Energy
+	still         [2]int64 // it stands still between these moments
+}
+
+// use is what uses a processor for some time: a function of a thread of the program, or one of these.
+type use struct {
+	from, to int64
+	thread   uint32
+	site     checkpoint.SiteID
+	watts    float64
+}
+
+const (
+	others checkpoint.SiteID = 1 << 20
+	itself checkpoint.SiteID = 1<<20 + 1 // cg
+
+	grain = ms / 10
+)
+
+// level is something that goes up and down, and then its sum up to each grain.
+type level []float64
+
+func (l level) add(from, to int64, by float64) {
+	l[from/grain] += by
+	l[to/grain] -= by
+}
+
+func (l level) sum() {
+	now, all := 0.0, 0.0
+	for i := range l {
+		now += l[i]
+		l[i], all = all, all+now*grain
+	}
+}
+
+// play measures the machine until end. truth is the energy of each function in joules, and that of the program as 0's.
+func (s shape) play(t *testing.T, end int64) (r Result, truth map[checkpoint.SiteID]float64) {
+	t.Helper()
+	fresh := func() level { return make(level, end/grain+2) }
+	watts, program, beside, own := fresh(), fresh(), fresh(), fresh()
+	threads, in := map[uint32]level{}, map[uint32]checkpoint.SiteID{}
+	truth = map[checkpoint.SiteID]float64{}
+	p := tape{cpus: s.cpus}
+	for _, u := range s.uses {
+		u.to = min(u.to, end)
+		watts.add(u.from, u.to, u.watts)
+		switch u.site {
+		case others:
+			beside.add(u.from, u.to, 1)
+			continue
+		case itself:
+			own.add(u.from, u.to, 1)
+			continue
+		}
+		if threads[u.thread] == nil {
+			threads[u.thread] = fresh()
+		}
+		program.add(u.from, u.to, 1)
+		threads[u.thread].add(u.from, u.to, 1)
+		for _, site := range []checkpoint.SiteID{0, u.site} {
+			truth[site] += u.watts * float64(u.to-u.from) * 1e-9
+		}
+		if before := in[u.thread]; before != u.site {
+			if before != 0 {
+				p.add(u.thread, u.from, checkpoint.Exit, before)
+			}
+			p.add(u.thread, u.from, checkpoint.Enter, u.site)
+		}
+		if in[u.thread] = u.site; !s.stays {
+			p.add(u.thread, u.to-1, checkpoint.Exit, u.site)
+			in[u.thread] = 0
+		}
+	}
+	for _, l := range slices.Concat([]level{watts, program, beside, own}, slices.Collect(maps.Values(threads))) {
+		l.sum()
+	}
+	var domains []nemb.Domain
+	for _, m := range s.meters {
+		domains = append(domains, m.domain)
+	}
+	r = p.play(domains, end, s.every, func(at int64) (all []nemb.Energy) {
+		for _, m := range s.meters {
+			all = append(all, m.read(at, s.idle, watts))
+		}
+		return all
+	}, func(at int64) account.Usage {
+		told := func(l level) time.Duration { return time.Duration(l[at/grain]) }
+		u := account.Usage{Program: told(program), Other: told(beside), Own: told(own)}
+		for _, id := range slices.Sorted(maps.Keys(threads)) {
+			u.Threads = append(u.Threads, account.ThreadUsage{Thread: checkpoint.Thread{PID: 1, TID: id}, CPU: told(threads[id])})
+		}
+		return u
+	})
+	lawful(t, r)
+	return r, truth
+}
+
+// read is what the meter shows on a machine of that idle power, since it moved last before the run.
+func (m meter) read(at int64, idle float64, watts level) nemb.Energy {
+	if m.still[0] < at && at < m.still[1] {
+		at = m.still[0]
+	}
+	seen := (at+m.since)/m.period*m.period - m.since
+	e := nemb.Energy((idle*float64(seen+m.since) + watts[max(0, seen)/grain]) / 1000)
+	return e / max(1, m.step) * max(1, m.step)
+}
+
+// misses counts which intervals do not have the truth, of the program and of its functions.
+func misses(t *testing.T, name string, r Result, truth map[checkpoint.SiteID]float64) (n int) {
+	t.Helper()
+	check := func(what checkpoint.SiteID, v Value) {
+		word, want := "holds", truth[what]
+		if v.Lo.Joules() > want+1e-6 || want-1e-6 > v.Hi.Joules() {
+			n++
+			word = "does not hold"
+		}
+		t.Logf("%s: %d has %.3f [%.3f, %.3f] J, want %.3f: %s", name, what, v.Energy.Joules(), v.Lo.Joules(), v.Hi.Joules(), want, word)
+	}
+	check(0, Value{Energy: r.Total.Program(), Lo: r.Total.ProgramLo, Hi: r.Total.ProgramHi})
+	for _, c := range r.Costs {
+		if _, ok := truth[c.Site]; ok {
+			check(c.Site, c.Self)
+		}
+	}
+	return n
+}
+
+// slowMeter is one that moves each period and has moved last so long before the run.
+func slowMeter(d nemb.Domain, period, since int64) meter {
+	d = packageOf(d)
+	d.ID, d.Period = "bmc", time.Duration(period)
+	return meter{domain: d, period: period, since: since}
+}
+
+// based is a domain whose idle power was measured before the run.
+func based(watts float64) nemb.Domain {
+	return publishedAnd(func(d *nemb.Domain) { d.Base, d.BaseLo, d.BaseHi = watts, 0.995*watts, 1.005*watts })
+}
+
+// Sixteen threads run beside thirty others on sixteen processors, each for 4 ms in turn, and others draw far less for each
+// processor than the program. By processor time most of the program's energy is theirs. The intervals of the program and
+// of its functions have it all the same: of what others may not have drawn a function has its part by its power.
+func TestOthersThatDrawLess(t *testing.T) {
+	const processors, threads, all, turn, end = 16, 16, 46, 4 * ms, 5_000 * ms
+	missed := 0
+	for seed := range uint64(4) {
+		for _, power := range []float64{0.5, 2, 5} {
+			for _, domain := range []nemb.Domain{published, based(40)} {
+				s := shape{cpus: processors, idle: 40, every: 10 * ms, stays: true, meters: []meter{slowMeter(domain, ms, 0)}}
+				rng := rand.New(rand.NewPCG(seed, 1))
+				in, left := make([]int, threads), make([]int64, threads)
+				for from := int64(0); from < end; from += turn {
+					for _, k := range rng.Perm(all)[:processors] {
+						if k >= threads {
+							s.uses = append(s.uses, use{from: from, to: from + turn, site: others, watts: power})
+							continue
+						}
+						for at := from; at < from+turn; {
+							if left[k] <= 0 {
+								in[k], left[k] = rng.IntN(3), int64(5*ms*(0.5+rng.Float64()))/grain*grain
+							}
+							d := min(left[k], from+turn-at)
+							s.uses = append(s.uses, use{at, at + d, uint32(k + 1), checkpoint.SiteID(in[k] + 1), []float64{20, 5, 12}[in[k]]})
+							at, left[k] = at+d, left[k]-d
+						}
+					}
+				}
+				r, truth := s.play(t, end)
+				missed += misses(t, "crowd", r, truth)
+			}
+		}
+	}
+	if missed > 0 {
+		t.Errorf("%d of 96 intervals do not hold", missed)
+	}
+}
