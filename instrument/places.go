@@ -135,33 +135,42 @@ func (o Options) PlacesKeys() map[string]string {
 
 // SavedNames are the names of the sites of a plan as a text has them that runs without cg: that of a function, and of a
 // place that of its function, a tab, and what the result block tells of the place (docs/formats.md) but for the
-// function's name and what it used, as JSON in ASCII.
-func SavedNames(p *Plan, file string) (names []string) {
+// function's name and what it used, as JSON in ASCII. first is the number of the first site.
+func SavedNames(p *Plan, file string, first int) (names []string) {
 	if full, err := filepath.Abs(file); err == nil {
 		file = full
 	}
-	functions := map[string][]checkpoint.Site{}
-	for _, s := range p.Sites {
+	functions := map[string][]int{}
+	for i, s := range p.Sites {
 		if !s.Kind.IsPlace() {
-			functions[s.Func] = append(functions[s.Func], s)
+			functions[s.Func] = append(functions[s.Func], i)
 		}
 	}
 	for _, s := range p.Sites {
-		function := s
 		if !s.Kind.IsPlace() {
 			names = append(names, s.Func)
 			continue
 		}
-		for _, of := range functions[s.Func] { // of several of one name that in whose lines it is
-			if function.Kind.IsPlace() || of.Line <= s.Line && s.Line <= of.EndLine {
-				function = of
-			}
-		}
-		names = append(names, fmt.Sprintf("%s\t\"function_line\": %d, \"function_end_line\": %d, \"file\": %s, "+
-			"\"kind\": \"%s\", \"line\": %d, \"column\": %d, \"end_line\": %d", s.Func, function.Line, function.EndLine,
-			quoteASCII(file), s.Kind, s.Line, s.Col, s.EndLine))
+		i := functionAround(s, functions[s.Func], p.Sites)
+		function := p.Sites[i]
+		names = append(names, fmt.Sprintf("%s\t\"site\": %d, \"function_line\": %d, \"function_end_line\": %d, "+
+			"\"file\": %s, \"kind\": \"%s\", \"line\": %d, \"column\": %d, \"end_line\": %d", s.Func, first+i,
+			function.Line, function.EndLine, quoteASCII(file), s.Kind, s.Line, s.Col, s.EndLine))
 	}
 	return names
+}
+
+// functionAround is that of several functions of one name in which a place is: the last that begins before it.
+func functionAround(place checkpoint.Site, functions []int, sites []checkpoint.Site) (around int) {
+	around = functions[0]
+	begin := func(i int) int { return sites[i].Line<<32 + sites[i].Col }
+	for _, i := range functions[1:] {
+		f := sites[i]
+		if f.EndLine >= place.Line && begin(i) <= place.Line<<32+place.Col && begin(i) >= begin(around) {
+			around = i
+		}
+	}
+	return around
 }
 
 // quoteASCII writes a text as JSON in ASCII.

@@ -2,6 +2,7 @@ package instrument_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"cg/checkpoint"
@@ -121,5 +122,31 @@ func TestPlacesKeys(t *testing.T) {
 	slices.Sort(others)
 	if len(slices.Compact(others)) != 4 {
 		t.Errorf("keys that are equal: %v", others)
+	}
+}
+
+// A place has the number of its function, also where several have one name.
+func TestSavedNames(t *testing.T) {
+	at := func(kind checkpoint.SiteKind, line, col, end int) checkpoint.Site {
+		return checkpoint.Site{Func: "f", Line: line, Col: col, EndLine: end, Kind: kind}
+	}
+	const function, line = checkpoint.Function, checkpoint.LinePlace
+	names := instrument.SavedNames(&instrument.Plan{Sites: []checkpoint.Site{
+		at(function, 1, 1, 9), at(function, 3, 5, 4), at(function, 11, 1, 11), at(function, 11, 30, 12),
+		at(line, 2, 5, 2), at(line, 4, 9, 4), at(line, 5, 5, 5), at(line, 11, 20, 11),
+		at(line, 11, 40, 11), at(line, 12, 2, 12),
+		at(checkpoint.RestPlace, 3, 5, 4),
+	}}, "/a.x", 100)
+	var in []string
+	for _, name := range names {
+		if _, told, is := strings.Cut(name, "\t"); is {
+			site, _, _ := strings.Cut(told, ",")
+			in = append(in, site)
+		}
+	}
+	want := []string{`"site": 100`, `"site": 101`, `"site": 100`, `"site": 102`, `"site": 103`, `"site": 103`,
+		`"site": 101`}
+	if !slices.Equal(in, want) {
+		t.Errorf("%q", names)
 	}
 }

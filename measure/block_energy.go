@@ -25,14 +25,14 @@ const MethodBlock = "result-block"
 func OfBlocks(blocks []Block) *Outcome {
 	series := blockSeries(blocks)
 	o := &Outcome{Blocks: blocks, Series: series, Domains: series.Domains}
-	o.Attributed, o.BlockSites = fromBlocks(blocks, series, attribute.Result{})
+	functions := o.fromBlocks(series, attribute.Result{})
 	for i := range o.Attributed.Costs { // readings of one counter, at the edges themselves
 		c := &o.Attributed.Costs[i]
 		c.Self.Lo, c.Self.Hi = c.Self.Energy, c.Self.Energy
 		c.Inclusive.Lo, c.Inclusive.Hi = c.Inclusive.Energy, c.Inclusive.Energy
 		c.Method, c.Reason, c.Group = MethodBlock, attribute.Resolved, nil
 	}
-	o.addPlaces()
+	o.addPlaces(functions)
 	if n := len(series.Samples); n > 0 {
 		o.Begin, o.End = series.Samples[0].Time, series.Samples[n-1].Time
 	}

@@ -1,7 +1,6 @@
 package measure
 
 import (
-	"slices"
 	"time"
 
 	"cg/checkpoint"
@@ -10,7 +9,8 @@ import (
 
 // BlockPlace is what a result block says of a place of a function, such as a line (docs/formats.md).
 type BlockPlace struct {
-	Function string              `json:"function"` // its name, as in the id of its checkpoints
+	Function string              `json:"function"` // its name, as in the ids of its checkpoints
+	Number   int                 `json:"site"`     // that of the function, as there
 	File     string              `json:"file"`
 	Kind     checkpoint.SiteKind `json:"kind"`
 	Line     int                 `json:"line"`
@@ -25,8 +25,51 @@ type BlockPlace struct {
 
 // usable reports whether it can be the place of a function: what stands in a block is what a program printed.
 func (p BlockPlace) usable() bool {
-	return p.Kind.IsPlace() && p.Line >= 0 && p.EndLine >= 0 && p.FunctionLine >= 0 && p.FunctionEndLine >= 0 &&
-		p.TimeNs >= 0 && p.TimeNs < int64(1<<62)
+	return p.Kind.IsPlace() && p.Number > 0 && p.Line >= 0 && p.EndLine >= 0 && p.FunctionLine >= 0 &&
+		p.FunctionEndLine >= 0 && p.TimeNs >= 0 && p.TimeNs < int64(1<<62)
+}
+
+// blockFunction is a function of result blocks. Several functions may have one name: those with places are told apart
+// by number, which belongs to one program, and by what their places say of the source. Of the others the name is all
+// that is known: where checkpoints stand in the source by hand, those of one function have several numbers.
+type blockFunction struct {
+	name, file   string
+	line, number int
+}
+
+// function is the one that a place is in.
+func (p BlockPlace) function() blockFunction {
+	return blockFunction{name: p.Function, file: p.File, line: p.FunctionLine, number: p.Number}
+}
+
+// placed are the functions of a block with places, by number.
+func (b *Block) placed() map[int]blockFunction {
+	functions := map[int]blockFunction{}
+	for _, p := range b.Places {
+		if _, is := functions[p.Number]; !is && p.usable() {
+			functions[p.Number] = p.function()
+		}
+	}
+	return functions
+}
+
+// blockFunctions are the numbers that functions of blocks have as sites.
+type blockFunctions map[blockFunction]checkpoint.SiteID
+
+// add gives the site of the function of a checkpoint, a new one where it has none. placed are those of its block.
+func (functions blockFunctions) add(sites *[]checkpoint.Site, placed map[int]blockFunction,
+	p blockPoint) checkpoint.SiteID {
+	f, is := placed[p.number]
+	if !is || f.name != p.name {
+		f = blockFunction{name: p.name}
+	}
+	site := functions[f]
+	if site == 0 {
+		site = checkpoint.SiteID(len(*sites) + 1)
+		functions[f] = site
+		*sites = append(*sites, checkpoint.Site{ID: site, Func: p.name, Kind: checkpoint.Function})
+	}
+	return site
 }
 
 // blockSum is what the blocks of a run say of a place together.
@@ -37,24 +80,18 @@ type blockSum struct {
 }
 
 // addPlaces gives the functions of blocks the places that these tell, and adds the places to the sites. What a function
-// used itself is divided among its places by their times. What is in none of them is its rest. Checkpoints of a block
-// have no more of a function than its name: where several have one, it is not known which of them used what, and none
-// has places.
-func (o *Outcome) addPlaces() {
+// used itself is divided among its places by their times. What is in none of them is its rest.
+func (o *Outcome) addPlaces(functions blockFunctions) {
+	type placeOf struct {
+		function checkpoint.SiteID
+		place    checkpoint.Site // without a number
+	}
 	sites := o.BlockSites
-	functions := map[string]checkpoint.SiteID{}
-	for _, s := range sites {
-		functions[s.Func] = s.ID
-	}
-	o.SharedPlaces = sharedNames(o.Blocks, functions)
-	for _, name := range o.SharedPlaces {
-		delete(functions, name)
-	}
-	known := map[checkpoint.Site]*blockSum{} // by its site without a number
+	known := map[placeOf]*blockSum{}
 	var sums []*blockSum
 	for _, b := range o.Blocks {
 		for _, p := range b.Places {
-			function := functions[p.Function]
+			function := functions[p.function()]
 			if function == 0 || !p.usable() {
 				continue
 			}
@@ -62,10 +99,10 @@ func (o *Outcome) addPlaces() {
 			of.File, of.Line, of.EndLine = p.File, p.FunctionLine, p.FunctionEndLine
 			s := checkpoint.Site{Func: p.Function, File: p.File, Line: p.Line, Col: p.Column, EndLine: p.EndLine,
 				Kind: p.Kind}
-			sum := known[s]
+			sum := known[placeOf{function, s}]
 			if sum == nil {
 				sum = &blockSum{function: function, site: checkpoint.SiteID(len(sites) + 1)}
-				known[s], sums = sum, append(sums, sum)
+				known[placeOf{function, s}], sums = sum, append(sums, sum)
 				s.ID = sum.site
 				sites = append(sites, s)
 			}
@@ -74,30 +111,6 @@ func (o *Outcome) addPlaces() {
 		}
 	}
 	o.BlockSites, o.Attributed.Places = sites, divideByTime(o.Attributed.Costs, sums)
-}
-
-// sharedNames are the names of functions of which places tell several files or first lines.
-func sharedNames(blocks []Block, functions map[string]checkpoint.SiteID) (names []string) {
-	type source struct {
-		file string
-		line int
-	}
-	known := map[string]source{}
-	for _, b := range blocks {
-		for _, p := range b.Places {
-			if functions[p.Function] == 0 || !p.usable() {
-				continue
-			}
-			at := source{p.File, p.FunctionLine}
-			if was, is := known[p.Function]; !is {
-				known[p.Function] = at
-			} else if was != at {
-				names = append(names, p.Function)
-			}
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 // divideByTime divides what functions used themselves among their places. A call was in no place for what is left of

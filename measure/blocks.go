@@ -28,12 +28,10 @@ func (o *Outcome) useBlocks() {
 	if rise(o.Blocks...) > 0 && !o.counted() { // what the program read is better than what cg estimates
 		told := OfBlocks(o.Blocks)
 		o.Attributed, o.BlockSites, o.Series = told.Attributed, told.BlockSites, told.Series
-		o.SharedPlaces = told.SharedPlaces
 		o.Domains, o.Faults, o.Baseline = told.Domains, nil, nil
 		return
 	}
-	o.Attributed, o.BlockSites = fromBlocks(o.Blocks, o.Series, o.Attributed)
-	o.addPlaces()
+	o.addPlaces(o.fromBlocks(o.Series, o.Attributed))
 }
 
 // counted tells whether cg itself read a counter of the machine's energy that moved.
@@ -90,33 +88,41 @@ var kinds = map[string]checkpoint.Kind{
 
 var errID = errors.New("not a checkpoint id")
 
-// parseID splits "enter:shop.fib:7#inv_1_t7f00" into its parts; thread is 0
-// where the id does not tell it.
-func parseID(id string) (kind checkpoint.Kind, name string, thread uint64, err error) {
+// blockPoint is what the id of a checkpoint says.
+type blockPoint struct {
+	kind   checkpoint.Kind
+	name   string
+	number int    // of the function, or of the checkpoint; 0 where the id does not tell it
+	thread uint64 // 0 where the id does not tell it
+}
+
+// parseID splits "enter:shop.fib:7#inv_1_t7f00" into its parts.
+func parseID(id string) (p blockPoint, err error) {
 	what, rest, ok := strings.Cut(id, ":")
 	kind, known := kinds[what]
 	if !ok || !known {
-		return 0, "", 0, errID
+		return p, errID
 	}
-	rest, tail, _ := strings.Cut(rest, "#")
-	if i := strings.LastIndexByte(rest, ':'); i >= 0 {
-		rest = rest[:i]
+	p.kind = kind
+	p.name, id, _ = strings.Cut(rest, "#")
+	if i := strings.LastIndexByte(p.name, ':'); i >= 0 {
+		p.number, _ = strconv.Atoi(p.name[i+1:])
+		p.name = p.name[:i]
 	}
-	if i := strings.LastIndex(tail, "_t"); i >= 0 {
-		thread, _ = strconv.ParseUint(tail[i+2:], 16, 64)
+	if i := strings.LastIndex(id, "_t"); i >= 0 {
+		p.thread, _ = strconv.ParseUint(id[i+2:], 16, 64)
 	}
-	return kind, rest, thread, nil
+	return p, nil
 }
 
-// fromBlocks attributes a series to the checkpoints of blocks. Their times and
+// fromBlocks attributes a series to the checkpoints of the run's blocks. Their times and
 // those of the samples are nanoseconds of one clock, which serve as ticks.
 // like is what is known of the same run without them.
-func fromBlocks(blocks []Block, series nemb.Series, like attribute.Result) (attribute.Result, []checkpoint.Site) {
+func (o *Outcome) fromBlocks(series nemb.Series, like attribute.Result) blockFunctions {
 	a := attribute.New(series.Domains, processor.Online())
 	a.Background = like.Background
 	a.Assign(like.GPUs)
-	var sites []checkpoint.Site
-	numbers := map[string]checkpoint.SiteID{}
+	functions := blockFunctions{}
 	type history struct {
 		run   checkpoint.Run
 		words []checkpoint.Word
@@ -124,22 +130,18 @@ func fromBlocks(blocks []Block, series nemb.Series, like attribute.Result) (attr
 	}
 	runs := map[checkpoint.Thread]*history{}
 	var order []*history
-	for b, block := range blocks {
-		threads := map[uint64]uint32{}
+	for b, block := range o.Blocks {
+		threads, placed := map[uint64]uint32{}, block.placed()
 		for _, m := range block.Measurements {
-			kind, name, thread, err := parseID(m.CheckpointID)
+			p, err := parseID(m.CheckpointID)
 			if err != nil || m.Timestamp <= 0 {
 				continue
 			}
-			if numbers[name] == 0 {
-				id := checkpoint.SiteID(len(sites) + 1)
-				numbers[name] = id
-				sites = append(sites, checkpoint.Site{ID: id, Func: name, Kind: checkpoint.Function})
+			site := functions.add(&o.BlockSites, placed, p)
+			if threads[p.thread] == 0 {
+				threads[p.thread] = uint32(len(threads) + 1)
 			}
-			if threads[thread] == 0 {
-				threads[thread] = uint32(len(threads) + 1)
-			}
-			t := checkpoint.Thread{PID: uint32(b + 1), TID: threads[thread]}
+			t := checkpoint.Thread{PID: uint32(b + 1), TID: threads[p.thread]}
 			at := checkpoint.Tick(m.Timestamp)
 			h := runs[t]
 			if h == nil {
@@ -147,7 +149,7 @@ func fromBlocks(blocks []Block, series nemb.Series, like attribute.Result) (attr
 				runs[t] = h
 				order = append(order, h)
 			}
-			h.words = append(h.words, checkpoint.Pack(at, kind, numbers[name]))
+			h.words = append(h.words, checkpoint.Pack(at, p.kind, site))
 			h.times = append(h.times, at)
 		}
 	}
@@ -171,5 +173,6 @@ func fromBlocks(blocks []Block, series nemb.Series, like attribute.Result) (attr
 			a.Close(s)
 		}
 	}
-	return a.Finish(), sites
+	o.Attributed = a.Finish()
+	return functions
 }

@@ -107,21 +107,19 @@ type Outcome struct {
 	Blocks     []Block
 	BlockFault error             // the first block that could not be read
 	BlockSites []checkpoint.Site // set when the functions come from the blocks
-	// SharedPlaces are names that several functions with places have in the blocks: none of them is told its places.
-	SharedPlaces []string
-	Lost         uint64
-	Waits        uint64
-	Overhead     float64 // the budget that the checkpoints had, 0 for none
-	EventFault   error   // that ended the log of events
-	Baseline     *Baseline
-	Looks        *attach.Stats // nil where nobody looked from outside, or for Inner
-	LookSites    []checkpoint.Site
-	Inner        *Inner // nil without Looking.Inner
-	Attached     bool   // the process ran before
-	Over         bool   // and it ended in the run
-	Damage       string // what no writer can have written into the channel
-	Refused      int    // threads whose sums no writer writes
-	Threads      []ThreadName
+	Lost       uint64
+	Waits      uint64
+	Overhead   float64 // the budget that the checkpoints had, 0 for none
+	EventFault error   // that ended the log of events
+	Baseline   *Baseline
+	Looks      *attach.Stats // nil where nobody looked from outside, or for Inner
+	LookSites  []checkpoint.Site
+	Inner      *Inner // nil without Looking.Inner
+	Attached   bool   // the process ran before
+	Over       bool   // and it ended in the run
+	Damage     string // what no writer can have written into the channel
+	Refused    int    // threads whose sums no writer writes
+	Threads    []ThreadName
 	// Routes are the program's requests by route, with their part of the program's energy (monitor.Route), per domain
 	// of Domains. RequestsIgnored is how many annotations were of no use.
 	Routes          []monitor.Route

@@ -19,23 +19,22 @@ import (
 
 func TestParseID(t *testing.T) {
 	for _, c := range []struct {
-		id     string
-		kind   checkpoint.Kind
-		name   string
-		thread uint64
-		fail   bool
+		id   string
+		want blockPoint
+		fail bool
 	}{
-		{id: "enter:main:1#inv_1_t7f", kind: checkpoint.Enter, name: "main", thread: 0x7f},
-		{id: "exit:a.<lambda>:22#inv_3_t1", kind: checkpoint.Exit, name: "a.<lambda>", thread: 1},
-		{id: "suspend:Größe:2", kind: checkpoint.Suspend, name: "Größe"},
-		{id: "resume:x", kind: checkpoint.Resume, name: "x"},
+		{id: "enter:main:1#inv_1_t7f", want: blockPoint{checkpoint.Enter, "main", 1, 0x7f}},
+		{id: "exit:a.<lambda>:22#inv_3_t1", want: blockPoint{checkpoint.Exit, "a.<lambda>", 22, 1}},
+		{id: "suspend:Größe:2", want: blockPoint{checkpoint.Suspend, "Größe", 2, 0}},
+		{id: "exit:f:by hand#t5", want: blockPoint{checkpoint.Exit, "f", 0, 0}},
+		{id: "resume:x", want: blockPoint{kind: checkpoint.Resume, name: "x"}},
 		{id: "leave:x:1", fail: true},
 		{id: "enter", fail: true},
 		{id: "", fail: true},
 	} {
-		kind, name, thread, err := parseID(c.id)
-		if (err != nil) != c.fail || !c.fail && (kind != c.kind || name != c.name || thread != c.thread) {
-			t.Errorf("%q: %v %q %x %v", c.id, kind, name, thread, err)
+		p, err := parseID(c.id)
+		if (err != nil) != c.fail || !c.fail && p != c.want {
+			t.Errorf("%q: %+v %v", c.id, p, err)
 		}
 	}
 }
@@ -61,7 +60,9 @@ func TestFromBlocks(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &b); err != nil {
 		t.Fatal(err)
 	}
-	r, sites := fromBlocks([]Block{b}, series, attribute.Result{})
+	o := Outcome{Blocks: []Block{b}}
+	o.fromBlocks(series, attribute.Result{})
+	r, sites := o.Attributed, o.BlockSites
 	if len(sites) != 2 || sites[0].Func != "m.f" || len(r.Costs) != 2 || !r.Total.Balanced() {
 		t.Fatalf("%+v %+v", sites, r)
 	}

@@ -100,7 +100,6 @@ func ofBlocks(blocks []measure.Block) *Run {
 	if r.Totals.Kind == nemb.Unavailable {
 		r.Warn("energy-unknown", "the result block tells no joules: calls and times are known, and no energy")
 	}
-	r.noteShared(o.SharedPlaces)
 	r.judge()
 	return r
 }

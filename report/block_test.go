@@ -89,9 +89,9 @@ func TestBlockWithoutEnergy(t *testing.T) {
 
 // The places of functions have sums, by which what these used themselves is divided. What is no place is left out.
 func TestBlockPlaces(t *testing.T) {
-	const of = `"function": "work", "function_line": 3, "function_end_line": 9, "file": "/s/a.py", "kind": "line", `
+	const of = `"function": "work", "site": 2, "function_line": 3, "function_end_line": 9, "file": "/s/a.py", "kind": "line", `
 	text := func(places string) string {
-		return strings.Replace(seedBlock, "]}\n", `], "places": [`+places+"]}\n", 1)
+		return strings.NewReplacer("exit:work:3", "exit:work:2", "]}\n", `], "places": [`+places+"]}\n").Replace(seedBlock)
 	}
 	if !strings.Contains(text("{}"), `"places"`) {
 		t.Fatal(seedBlock)
@@ -147,35 +147,52 @@ func TestBlockPlaces(t *testing.T) {
 	}
 }
 
-// Functions of one name have one sum in a block, and no places: nobody knows which of them used what.
+// Functions of one name are told apart by the number that their places tell.
 func TestBlockPlacesOfOneName(t *testing.T) {
-	place := func(function, file string, first, line int) string {
-		return fmt.Sprintf(`{"function": %q, "function_line": %d, "function_end_line": %d, "file": %q, "kind": "line", `+
-			`"line": %d, "column": 5, "end_line": %[5]d, "count": 7, "time_ns": 100000}`, function, first, first+9, file, line)
+	// work:2 takes 0.5 ms and 1.5 J, and work:3 1 ms and 0.6 J.
+	const measurements = `{"checkpoint_id": "enter:main:1#t7f", "timestamp": 1000000, "joules": 1.0},
+  {"checkpoint_id": "enter:work:2#t7f", "timestamp": 2000000, "joules": 1.1},
+  {"checkpoint_id": "exit:work:2#t7f", "timestamp": 2500000, "joules": 2.6},
+  {"checkpoint_id": "enter:work:3#t7f", "timestamp": 3000000, "joules": 2.8},
+  {"checkpoint_id": "exit:work:3#t7f", "timestamp": 4000000, "joules": 3.4},
+  {"checkpoint_id": "exit:main:1#t7f", "timestamp": 5000000, "joules": 3.5}`
+	place := func(function string, number int, file string, first, line int) string {
+		return fmt.Sprintf(`{"function": %q, "site": %d, "function_line": %d, "function_end_line": %d, "file": %q, `+
+			`"kind": "line", "line": %d, "column": 5, "end_line": %[6]d, "count": 7, "time_ns": 100000}`,
+			function, number, first, first+9, file, line)
 	}
-	for name, other := range map[string]string{
-		"two files": place("work", "/s/b.c", 3, 5),
-		"one file":  place("work", "/s/a.c", 20, 21),
+	for name, second := range map[string]struct{ place, at, lines string }{
+		"two files": {place("work", 3, "/s/b.c", 3, 5), "/s/b.c:3", " 5"},
+		"one file":  {place("work", 3, "/s/a.c", 20, 21), "/s/a.c:20", " 21"},
+		"one line":  {place("work", 3, "/s/a.c", 3, 4), "/s/a.c:3", " 4"},
+		"no places": {"{}", ":0", ""},
 	} {
-		places := strings.Join([]string{place("main", "/s/a.c", 40, 41), place("work", "/s/a.c", 3, 4), other,
-			place("work", "/s/a.c", 3, 5)}, ", ")
-		r, err := Read([]byte(strings.Replace(seedBlock, "]}\n", `], "places": [`+places+"]}\n", 1)))
+		places := strings.Join([]string{place("main", 1, "/s/a.c", 40, 41), place("work", 2, "/s/a.c", 3, 4), second.place,
+			place("work", 2, "/s/a.c", 3, 5), place("main", 2, "/s/a.c", 3, 6)}, ", ")
+		r, err := Read([]byte("--- CODEGREEN_RESULT_START ---\n{\"measurements\": [" + measurements + `], "places": [` +
+			places + "]}\n--- CODEGREEN_RESULT_END ---\n"))
 		if err != nil {
 			t.Fatal(name, err)
 		}
+		var told []string
 		for _, f := range r.Functions {
-			switch {
-			case f.Name == "main" && (len(f.Places) != 2 || f.File != "/s/a.c" || f.Line != 40),
-				f.Name == "work" && (f.Places != nil || f.File != "" || *f.SelfEnergyJ != 1_600_000):
-				t.Errorf("%s: %+v", name, f)
+			lines := ""
+			for _, p := range f.Places {
+				if p.Kind == "line" {
+					lines += fmt.Sprintf(" %d", p.Line)
+				}
 			}
+			told = append(told, fmt.Sprintf("%s:%d %s %.1f ms %.1f J, lines%s", f.File, f.Line, f.Name, f.SelfTimeS*1e3,
+				f.SelfEnergyJ.Float(), lines))
 		}
-		if i := slices.IndexFunc(r.Warnings, func(w Warning) bool { return w.Slug == "lines-shared" }); i < 0 ||
-			!strings.Contains(r.Warnings[i].Message, " are called work: ") {
-			t.Errorf("%s: %v", name, r.Warnings)
+		slices.Sort(told)
+		want := []string{"/s/a.c:3 work 0.5 ms 1.5 J, lines 4 5", "/s/a.c:40 main 2.5 ms 0.4 J, lines 41",
+			second.at + " work 1.0 ms 0.6 J, lines" + second.lines}
+		if slices.Sort(want); !slices.Equal(told, want) {
+			t.Errorf("%s: %q, and not %q", name, told, want)
 		}
-		if faults := r.Check(); len(faults) > 0 || len(r.Functions) != 2 {
-			t.Errorf("%s: %q, %v", name, faults, r.Functions)
+		if faults := r.Check(); len(faults) > 0 {
+			t.Errorf("%s: %q", name, faults)
 		}
 	}
 }

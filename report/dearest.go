@@ -276,17 +276,3 @@ func (r *Run) notePlaces(f Facts) {
 			"cg report --verbose lists those that there are", shown))
 	}
 }
-
-// noteShared names functions whose places a result block does not tell apart.
-func (r *Run) noteShared(names []string) {
-	n := len(names)
-	if n == 0 {
-		return
-	}
-	shown := strings.Join(names[:min(n, 3)], ", ")
-	if n > 3 {
-		shown += fmt.Sprintf(" (and %d more)", n-3)
-	}
-	r.Warn("lines-shared", fmt.Sprintf("several functions of the result block are called %s: they have no lines or "+
-		"blocks in the report, and their calls, times and energies are added up", shown))
-}

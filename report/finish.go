@@ -194,7 +194,6 @@ func (r *Run) Finish(f Facts) {
 	r.Skipped = append(r.Skipped, f.Skipped...)
 	r.threads(o.Threads)
 	r.notePlaces(f)
-	r.noteShared(o.SharedPlaces)
 	r.warnings(f)
 }
 

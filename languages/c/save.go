@@ -104,7 +104,7 @@ func placesAlone(p *instrument.Plan, first int) string {
 		return ""
 	}
 	var names strings.Builder
-	for _, name := range instrument.SavedNames(p, p.File) {
+	for _, name := range instrument.SavedNames(p, p.File, first) {
 		names.WriteString(quoteName(name) + ", ")
 	}
 	return fmt.Sprintf("static const char *const codegreen_alone_names_%[1]d[] = {%[2]s0};\n"+

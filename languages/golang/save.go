@@ -373,7 +373,7 @@ func (s *savedTarget) nameSites(files []*savedFile, checkpoints string) (bases [
 		if len(f.plan.Points) > 0 {
 			bases = append(bases, siteBase{f.names.base,
 				fmt.Sprintf("CodegreenSites(%d, %q)", s.sites,
-					strings.Join(instrument.SavedNames(f.plan, f.name), "\n"))})
+					strings.Join(instrument.SavedNames(f.plan, f.name, s.sites+1), "\n"))})
 			s.sites += len(f.plan.Sites)
 		}
 		f.changed = len(f.plan.Points) > 0 || f.names.finish > 0 || len(f.names.replace) > 0

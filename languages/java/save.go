@@ -32,7 +32,7 @@ func renderAlone(text []byte, p *instrument.Plan, first int) ([]edit.Edit, error
 		return nil, err
 	}
 	own := strings.NewReplacer("Alone", name, "FIRST = 1;", fmt.Sprintf("FIRST = %d;", first),
-		`join("\n", "")`, `join("\n", `+siteNames(p)+")").Replace(string(class))
+		`join("\n", "")`, `join("\n", `+siteNames(p, first)+")").Replace(string(class))
 	end := len(bytes.TrimRight(text, "\x1a"))
 	return append(edits, edit.Edit{Start: end, End: end, New: "\n" + own}), nil
 }
@@ -52,10 +52,10 @@ func aloneName(text []byte, first int) string {
 const maxConstant = 10_000
 
 // siteNames are the names of the sites, a line each, as strings of Java in ASCII.
-func siteNames(p *instrument.Plan) string {
+func siteNames(p *instrument.Plan, first int) string {
 	var all []string
 	var b strings.Builder
-	for _, name := range instrument.SavedNames(p, p.File) {
+	for _, name := range instrument.SavedNames(p, p.File, first) {
 		if b.Len() > maxConstant {
 			all = append(all, b.String())
 			b.Reset()

@@ -81,7 +81,7 @@ func (w *savedPlaces) write(behind int) {
 
 // siteNames are the names of sites by their numbers, as items of a dictionary.
 func (r *textWriter) siteNames(sites []checkpoint.Site) (names []string) {
-	for i, name := range instrument.SavedNames(&instrument.Plan{Sites: sites}, r.file) {
+	for i, name := range instrument.SavedNames(&instrument.Plan{Sites: sites}, r.file, r.first) {
 		names = append(names, fmt.Sprintf("%d: %q", r.siteNumber(i), name))
 	}
 	return names
