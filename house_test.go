@@ -20,7 +20,7 @@ import (
 // The numbers leave space between for new rooms. The source side and the measuring side do not know each other.
 var rank = map[string]int{
 	"cg": 110, "cg/e2e": 110,
-	"cg/cli":        100,
+	"cg/cli": 100, "cg/cli/exit": 91,
 	"cg/experiment": 90, "cg/version": 90,
 	"cg/report": 80, "cg/languages/all": 80,
 	"cg/report/repeated": 81, "cg/report/saved": 82, "cg/report/compare": 83,
@@ -201,15 +201,7 @@ func TestFaultsOfImports(t *testing.T) {
 func TestWarningsAreDocumented(t *testing.T) {
 	given := map[string]bool{}
 	slug := regexp.MustCompile(`\.Warn\("([a-z-]+)"`)
-	var files []string
-	for _, pattern := range []string{"report/*.go", "report/*/*.go", "report/format/*/*.go"} {
-		some, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, some...)
-	}
-	for _, name := range files {
+	for _, name := range filesOf(t, "report/*.go", "report/*/*.go", "report/format/*/*.go") {
 		b, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -239,6 +231,19 @@ func TestWarningsAreDocumented(t *testing.T) {
 	if len(given) < 10 {
 		t.Errorf("only %d warnings found", len(given))
 	}
+}
+
+// filesOf are the files of some patterns.
+func filesOf(t *testing.T, patterns ...string) (files []string) {
+	t.Helper()
+	for _, pattern := range patterns {
+		some, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, some...)
+	}
+	return files
 }
 
 // registered are the families whose members register themselves. A member is named in
@@ -276,16 +281,8 @@ var registered = []struct {
 // the same for sensors.
 func TestMembersStayAtHome(t *testing.T) {
 	for _, family := range registered {
-		var files []string
-		for _, pattern := range strings.Fields(family.files) {
-			some, err := filepath.Glob(pattern)
-			if err != nil {
-				t.Fatal(err)
-			}
-			files = append(files, some...)
-		}
 		var given []string
-		for _, file := range files {
+		for _, file := range filesOf(t, strings.Fields(family.files)...) {
 			b, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
@@ -325,10 +322,7 @@ func TestStatusOneIsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := regexp.MustCompile(`(?m)^\| 1 \|.*$`).FindString(string(b))
-	sources, err := filepath.Glob("cli/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	sources := filesOf(t, "cli/*.go", "cli/*/*.go")
 	command := regexp.MustCompile(`(?s)&cli\.Command\{\s*Name:\s+"([a-z-]+)".*?Exit status([^` + "`" + `]*)` + "`" + `,`)
 	seen := 0
 	for _, source := range sources {

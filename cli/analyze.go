@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/instrument"
 	"cg/languages"
 	"cg/shown"
@@ -60,28 +61,28 @@ func runAnalyze(c *cli.Context) error {
 	}
 	granularity, err := instrument.ParseGranularity(c.String("granularity"))
 	if err != nil {
-		return fail(statusUsage, "-g: %w", err)
+		return exit.Usage("-g: %w", err)
 	}
 	if granularity.HasPlaces() && !hasPlaces(lang) {
-		return fail(statusUsage, "-g %s is for %s: use -g fine for %s", granularity, titles(hasPlaces), lang.Title)
+		return exit.Usage("-g %s is for %s: use -g fine for %s", granularity, titles(hasPlaces), lang.Title)
 	}
 	lines, err := linesOf(c, granularity)
 	if err != nil {
 		return err
 	}
 	if lines.auto {
-		return fail(statusUsage, "--lines auto runs the program, and cg analyze runs none: use --lines with the .json "+
+		return exit.Usage("--lines auto runs the program, and cg analyze runs none: use --lines with the .json " +
 			"of a run with -g fine")
 	}
 	if !c.Bool("save-instrumented") && c.String("output-dir") != "" {
-		return fail(statusUsage, "--output-dir is where --save-instrumented writes: it was not given")
+		return exit.Usage("--output-dir is where --save-instrumented writes: it was not given")
 	}
 	files, err := lang.Files(target)
 	if err != nil {
-		return refused(err)
+		return exit.Refused(err)
 	}
 	if len(target.Args) != 1 && lang.PlanTarget == nil {
-		return fail(statusUsage, "analyze takes one target: cg analyze [LANG] TARGET")
+		return exit.Usage("analyze takes one target: cg analyze [LANG] TARGET")
 	}
 	save := c.Bool("save-instrumented")
 	tree := &instrument.Tree{
@@ -98,7 +99,7 @@ func runAnalyze(c *cli.Context) error {
 	if lang.PlanTarget != nil {
 		planned, err := lang.PlanTarget(target, files, tree.Options)
 		if err != nil {
-			return refused(err)
+			return exit.Refused(err)
 		}
 		tree.PlannerFor, tree.ReadFile = planned.Planner, planned.Read
 	}
@@ -129,7 +130,7 @@ func runAnalyze(c *cli.Context) error {
 		return err
 	}
 	if len(tree.Skipped) > 0 {
-		return ended(statusFailure)
+		return exit.Of(exit.StatusFailure)
 	}
 	return nil
 }
@@ -143,7 +144,7 @@ func linesThere(tree *instrument.Tree, lines linesWish) error {
 	if len(unfound) == 0 {
 		return nil
 	}
-	return fail(statusUsage, "--lines: no function with checkpoints is called %s: cg analyze without --lines lists "+
+	return exit.Usage("--lines: no function with checkpoints is called %s: cg analyze without --lines lists "+
 		"those that there are", strings.Join(unfound, ", "))
 }
 
@@ -170,24 +171,24 @@ func placesIn(files []string, of []instrument.FunctionIn) []instrument.FunctionI
 func instrumentedFolder(target languages.Target) (string, error) {
 	full, err := filepath.Abs(target.Args[len(target.Args)-1])
 	if err != nil {
-		return "", fail(statusFailure, "%w", err)
+		return "", exit.Failure("%w", err)
 	}
 	base := filepath.Base(full)
 	dir := strings.TrimSuffix(base, filepath.Ext(base)) + "_instrumented"
 	there, err := filepath.Abs(dir)
 	if err != nil {
-		return "", fail(statusFailure, "%w", err)
+		return "", exit.Failure("%w", err)
 	}
 	if info, err := os.Stat(full); err == nil && info.IsDir() && filepath.Dir(there) == full {
-		return "", fail(statusUsage, "--save-instrumented: %s would be a folder of the source: name another with "+
+		return "", exit.Usage("--save-instrumented: %s would be a folder of the source: name another with "+
 			"--output-dir DIR", dir)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil && !os.IsNotExist(err) {
-		return "", fail(statusFailure, "--save-instrumented: %w", err)
+		return "", exit.Failure("--save-instrumented: %w", err)
 	}
 	if _, err := os.Lstat(filepath.Join(dir, instrument.SavedMarker)); err != nil && len(entries) > 0 {
-		return "", fail(statusFailure, "--save-instrumented: %s: has files that cg did not write: name another folder "+
+		return "", exit.Failure("--save-instrumented: %s: has files that cg did not write: name another folder "+
 			"with --output-dir DIR", dir)
 	}
 	return dir, nil
@@ -199,20 +200,20 @@ func saveInstrumented(lang *languages.Language, target languages.Target, tree *i
 	written []string, err error) {
 	switch {
 	case !lang.RunsAlone():
-		return nil, fail(statusUsage, "--save-instrumented: rewritten %s does not run without cg", lang.Title)
+		return nil, exit.Usage("--save-instrumented: rewritten %s does not run without cg", lang.Title)
 	case lang.SaveTarget != nil:
 		written, err = lang.SaveTarget(target, tree.Options, dir)
 		if errors.As(err, new(*languages.Error)) {
-			return nil, refused(err)
+			return nil, exit.Refused(err)
 		}
 		if err != nil {
-			return nil, fail(statusFailure, "%w", err)
+			return nil, exit.Failure("%w", err)
 		}
 		return written, nil
 	}
 	support, err := lang.SaveFile.SupportFiles()
 	if err != nil {
-		return nil, fail(statusFailure, "%w", err)
+		return nil, exit.Failure("%w", err)
 	}
 	base := target.Args[0]
 	if info, err := os.Stat(base); err == nil && !info.IsDir() {
@@ -220,7 +221,7 @@ func saveInstrumented(lang *languages.Language, target languages.Target, tree *i
 	}
 	written, err = tree.Save(base, dir, lang.SaveFile.Render, support)
 	if err != nil {
-		return nil, fail(statusFailure, "%w", err)
+		return nil, exit.Failure("%w", err)
 	}
 	return written, nil
 }

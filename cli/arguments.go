@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/languages"
 	"cg/near"
 	"cg/report/format"
@@ -28,7 +29,7 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 			return args, nil
 		}
 		if !isFlag(globalFlags(app), args[at]) {
-			return nil, fail(statusUsage, "%q is no flag of cg%s (see cg --help)", args[at],
+			return nil, exit.Usage("%q is no flag of cg%s (see cg --help)", args[at],
 				hintOfFlag(globalFlags(app), args[at]))
 		}
 		n := 1
@@ -37,7 +38,7 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 		}
 		if isLoudness(args[at]) {
 			if n == 1 && takesValue(app.Flags, args[at]) {
-				return nil, fail(statusUsage, "%s needs a value (see cg --help)", args[at])
+				return nil, exit.Usage("%s needs a value (see cg --help)", args[at])
 			}
 			flags = append(flags, args[at:at+n]...)
 			args = slices.Delete(args, at, at+n)
@@ -66,7 +67,7 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 		case isFlag(command.Flags, a):
 			value, n, missing := valueOf(command.Flags, a, in[k+1:])
 			if missing {
-				return nil, fail(statusUsage, "%s: %s needs a value (see cg %[1]s --help)",
+				return nil, exit.Usage("%s: %s needs a value (see cg %[1]s --help)",
 					strings.Join(append([]string{args[at]}, words...), " "), a)
 			}
 			flags, k = append(append(flags, a), value...), k+n
@@ -195,7 +196,7 @@ func noFlag(c *cli.Command, name, word string) error {
 	if hint == "" && (strings.Contains(c.ArgsUsage, "ARGS") || strings.Contains(c.ArgsUsage, "CMD")) {
 		hint = "; put -- before the program's own"
 	}
-	return fail(statusUsage, "%s: %q is no flag of it%s (see cg %[1]s --help)", name, word, hint)
+	return exit.Usage("%s: %q is no flag of it%s (see cg %[1]s --help)", name, word, hint)
 }
 
 // hintOfFlag asks whether a flag was meant whose name is near, which has two dashes, or whose value stands
@@ -287,7 +288,7 @@ func languageOf(c *cli.Context, args []string) (*languages.Language, languages.T
 		return l, t, err
 	}
 	if len(args) == 0 {
-		return nil, languages.Target{}, fail(statusUsage, "no target: cg %s %s", c.Command.Name, c.Command.ArgsUsage)
+		return nil, languages.Target{}, exit.Usage("no target: cg %s %s", c.Command.Name, c.Command.ArgsUsage)
 	}
 	l, chosen := named(args[0]), ""
 	if l != nil {
@@ -305,7 +306,7 @@ func languageOf(c *cli.Context, args []string) (*languages.Language, languages.T
 			if _, err := os.Stat(args[0]); err != nil {
 				say = near.Or(args[0], languageNames(), say)
 			}
-			return nil, languages.Target{}, fail(statusUsage, "%s: cannot tell its language; %s", args[0], say)
+			return nil, languages.Target{}, exit.Usage("%s: cannot tell its language; %s", args[0], say)
 		}
 		t, err := target(c, script, append([]string{path}, args[1:]...), interpreter)
 		return script, t, err
@@ -358,7 +359,7 @@ func languageOfFlag(c *cli.Context, args []string) (*languages.Language, []strin
 	if _, err := os.Stat(folder); len(owners) == 1 || err != nil { // who runs it says what is wrong
 		return append(owners, have[0])[0], args, nil
 	}
-	return nil, nil, fail(statusUsage, "%s: cannot tell its language; say which before it (%s)", folder,
+	return nil, nil, exit.Usage("%s: cannot tell its language; say which before it (%s)", folder,
 		strings.Join(names, ", "))
 }
 
@@ -385,7 +386,7 @@ func onlyOwnFlags(c *cli.Context, l *languages.Language) error {
 					of = append(of, k.Title)
 				}
 			}
-			return fail(statusUsage, "--%s is for %s, and the target is %s", name, format.Listed(of, "and"), l.Title)
+			return exit.Usage("--%s is for %s, and the target is %s", name, format.Listed(of, "and"), l.Title)
 		}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/cli/exit"
 	"cg/experiment"
 	"cg/launcher"
 	"cg/load"
@@ -57,34 +58,34 @@ func runBenchmark(c *cli.Context) error {
 		kind = c.Args().First()
 	}
 	if all := append(load.Kinds(), load.GPU); !slices.Contains(all, kind) || c.NArg() > 1 {
-		return fail(statusUsage, "benchmark: %q is no load: %s", strings.Join(c.Args().Slice(), " "),
+		return exit.Usage("benchmark: %q is no load: %s", strings.Join(c.Args().Slice(), " "),
 			near.Or(kind, all, "use one of "+strings.Join(all, ", ")))
 	}
 	if percent := c.Int("intensity"); percent < 1 || percent > 100 {
-		return fail(statusUsage, "--intensity: %d %%: use 1 to 100", percent)
+		return exit.Usage("--intensity: %d %%: use 1 to 100", percent)
 	}
 	if c.Int("threads") < 0 || c.Int("threads") > 4096 {
-		return fail(statusUsage, "--threads: %d: use 1 to 4096, or 0 for one on each processor", c.Int("threads"))
+		return exit.Usage("--threads: %d: use 1 to 4096, or 0 for one on each processor", c.Int("threads"))
 	}
 	if kind == load.GPU && c.Int("threads") > 0 {
-		return fail(statusUsage, "--threads: %s runs on the GPU, and has no threads to choose", kind)
+		return exit.Usage("--threads: %s runs on the GPU, and has no threads to choose", kind)
 	}
 	if d, err := duration(c.String("duration")); err != nil || d == 0 {
-		return fail(statusUsage, "--duration: %q is not a time: use seconds, or such as 90s, 1m30s",
+		return exit.Usage("--duration: %q is not a time: use seconds, or such as 90s, 1m30s",
 			c.String("duration"))
 	}
 	interval, err := precision(c.String("precision"))
 	if err != nil {
-		return fail(statusUsage, "-p: %w", err)
+		return exit.Usage("-p: %w", err)
 	}
 	if kind == load.GPU {
 		if err := load.CheckGPU(); err != nil {
-			return fail(statusFailure, "%w", err)
+			return exit.Failure("%w", err)
 		}
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return fail(statusSelf, "%w", err)
+		return exit.Self("%w", err)
 	}
 	out, err := openOutput(c)
 	if err != nil {
@@ -110,13 +111,13 @@ func runBenchmark(c *cli.Context) error {
 	conditions.Terminated = nil // it ends the load
 	r, err := experiment.Plain{Conditions: conditions, Command: command, Name: "benchmark " + kind}.Run()
 	if err != nil {
-		return refused(err)
+		return exit.Refused(err)
 	}
 	defer r.Close()
 	if err := out.write(r.Run, c.Bool("verbose")); err != nil {
-		return fail(statusSelf, "%w; the load's own status was %d", err, r.Outcome.Result.Status)
+		return exit.Self("%w; the load's own status was %d", err, r.Outcome.Result.Status)
 	}
-	return ended(r.Outcome.Result.Status)
+	return exit.Of(r.Outcome.Result.Status)
 }
 
 // loadCommand does a load in this process: what cg benchmark and cg track bench
@@ -140,7 +141,7 @@ func loadCommand() *cli.Command {
 		Action: func(c *cli.Context) error {
 			d, err := duration(c.String("duration"))
 			if err != nil {
-				return fail(statusUsage, "--duration: %w", err)
+				return exit.Usage("--duration: %w", err)
 			}
 			if parent := c.Int("parent"); parent > 0 {
 				go endWithParent(parent)
@@ -151,7 +152,7 @@ func loadCommand() *cli.Command {
 			n, err := load.Run(load.Config{Kind: c.Args().First(), Threads: c.Int("threads"),
 				Intensity: c.Int("intensity"), Duration: d, Rounds: c.Int("rounds")})
 			if err != nil {
-				return fail(statusFailure, "%w", err)
+				return exit.Failure("%w", err)
 			}
 			put("%s: %d rounds\n", c.Args().First(), n)
 			return nil
@@ -172,9 +173,9 @@ func runSquare(c *cli.Context) error {
 	tell := func(from, to int64) { put("%d %d\n", from, to) }
 	err = load.Square(library, habits.Lengths(), tell)
 	if errors.Is(err, load.ErrNoGPU) {
-		return fail(statusUsage, "%w", err)
+		return exit.Usage("%w", err)
 	} else if err != nil {
-		return fail(statusFailure, "%w", err)
+		return exit.Failure("%w", err)
 	}
 	return nil
 }
@@ -185,5 +186,5 @@ func endWithParent(parent int) {
 	for os.Getppid() == parent {
 		time.Sleep(200 * time.Millisecond)
 	}
-	os.Exit(statusSelf)
+	os.Exit(exit.StatusSelf)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/nemb/processor"
 	"cg/nemb/sensor/estimate"
 	"cg/report"
@@ -49,7 +50,7 @@ Exit status: 0; 1 if it cannot be kept, or a report says nothing of use; 2 usage
 
 func runCalibrate(c *cli.Context) error {
 	if c.Args().Present() {
-		return fail(statusUsage, "calibrate: %q: it takes only flags (cg calibrate --help)", c.Args().First())
+		return exit.Usage("calibrate: %q: it takes only flags (cg calibrate --help)", c.Args().First())
 	}
 	ways := 0
 	powers := c.IsSet("idle") || c.IsSet("load")
@@ -59,7 +60,7 @@ func runCalibrate(c *cli.Context) error {
 		}
 	}
 	if ways != 1 || c.IsSet("idle") != c.IsSet("load") {
-		return fail(statusUsage, "calibrate: use --idle W and --load W, or --from REPORT twice, or --show, or --remove")
+		return exit.Usage("calibrate: use --idle W and --load W, or --from REPORT twice, or --show, or --remove")
 	}
 	root, err := sysroot(c)
 	if err != nil {
@@ -67,15 +68,15 @@ func runCalibrate(c *cli.Context) error {
 	}
 	cpu := root.CPU()
 	if cpu.Processors == 0 {
-		return fail(statusFailure, "%s lists no processors", root.Proc("cpuinfo"))
+		return exit.Failure("%s lists no processors", root.Proc("cpuinfo"))
 	}
 	path, err := estimate.CalibrationFile()
 	if err != nil {
-		return fail(statusFailure, "no place for a calibration: %w", err)
+		return exit.Failure("no place for a calibration: %w", err)
 	}
 	all, err := estimate.ReadCalibrations(path)
 	if err != nil {
-		return fail(statusFailure, "%w", err)
+		return exit.Failure("%w", err)
 	}
 	id := cpu.Identity()
 	if c.Bool("show") {
@@ -90,7 +91,7 @@ func runCalibrate(c *cli.Context) error {
 	}
 	if c.Bool("remove") {
 		if _, ok := all[id]; !ok {
-			return fail(statusFailure, "%s: not calibrated", id)
+			return exit.Failure("%s: not calibrated", id)
 		}
 		delete(all, id)
 	} else {
@@ -102,7 +103,7 @@ func runCalibrate(c *cli.Context) error {
 		all[id] = made
 	}
 	if err := estimate.WriteCalibrations(path, all); err != nil {
-		return fail(statusFailure, "calibrate: %w", err)
+		return exit.Failure("calibrate: %w", err)
 	}
 	if k, ok := all[id]; ok {
 		notef("%s: %.4g W idle, %.4g W busy, kept in %s", id, k.Idle, k.Load, path)
@@ -116,25 +117,25 @@ func calibration(c *cli.Context, cpu processor.CPU) (estimate.Calibration, error
 	if !c.IsSet("from") {
 		k := estimate.Calibration{Idle: c.Float64("idle"), Load: c.Float64("load"), Meter: "--idle and --load"}
 		if err := k.Check(); err != nil {
-			return k, fail(statusUsage, "calibrate: %w", err)
+			return k, exit.Usage("calibrate: %w", err)
 		}
 		return k, nil
 	}
 	names := c.StringSlice("from")
 	if len(names) != 2 {
 		return estimate.Calibration{},
-			fail(statusUsage, "--from: %d reports: use one of the idle and one of the busy machine", len(names))
+			exit.Usage("--from: %d reports: use one of the idle and one of the busy machine", len(names))
 	}
 	if cpu.Virtual {
-		return estimate.Calibration{}, fail(statusFailure,
-			"--from: this is a guest, and a counter tells the whole host's power: give the guest's share by --idle "+
+		return estimate.Calibration{}, exit.Failure(
+			"--from: this is a guest, and a counter tells the whole host's power: give the guest's share by --idle " +
 				"and --load")
 	}
 	var share, watts [2]float64
 	for i, name := range names {
 		b, err := os.ReadFile(name)
 		if err != nil {
-			return estimate.Calibration{}, fail(statusFailure, "--from: %w", err)
+			return estimate.Calibration{}, exit.Failure("--from: %w", err)
 		}
 		r, err := report.Read(b)
 		if err == nil && r.Meta.CPUModel != cpu.Name {
@@ -144,12 +145,12 @@ func calibration(c *cli.Context, cpu processor.CPU) (estimate.Calibration, error
 			share[i], watts[i], err = r.Point(cpu.Processors)
 		}
 		if err != nil {
-			return estimate.Calibration{}, fail(statusFailure, "--from: %s: %w", name, err)
+			return estimate.Calibration{}, exit.Failure("--from: %s: %w", name, err)
 		}
 	}
 	k, err := estimate.LinearCalibration(share[0], watts[0], share[1], watts[1])
 	if err != nil {
-		return k, fail(statusFailure, "--from: %w", err)
+		return k, exit.Failure("--from: %w", err)
 	}
 	k.Meter = "the reports " + strings.Join(names, " and ")
 	return k, nil

@@ -4,7 +4,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"slices"
@@ -13,8 +12,8 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/cli/exit"
 	"cg/languages"
-	"cg/launcher"
 	"cg/near"
 	"cg/pattern"
 	"cg/shown"
@@ -23,14 +22,6 @@ import (
 
 // Version is the version of cg.
 const Version = version.Cg
-
-// The statuses of cg's own failures (docs/messages.md).
-const (
-	statusFailure  = 1
-	statusUsage    = 2
-	statusSelf     = 125
-	statusNotFound = 127
-)
 
 // commands lists the commands. A new command is a new file and a line here.
 func commands() []*cli.Command {
@@ -93,46 +84,6 @@ func controllerFlags() []cli.Flag {
 	}
 }
 
-// failure is an error with the status it ends cg with.
-type failure struct {
-	status int
-	err    error
-	signal unix.Signal // by which cg ends, 0 for none
-}
-
-func (f *failure) Error() string {
-	if f.err == nil {
-		return ""
-	}
-	return f.err.Error()
-}
-
-func fail(status int, format string, args ...any) error {
-	return &failure{status: status, err: fmt.Errorf(format, args...)}
-}
-
-// ended carries the measured program's own status out.
-func ended(status int) error {
-	if status == 0 {
-		return nil
-	}
-	return &failure{status: status}
-}
-
-// endedAs carries out how the measured program ended. cg dies of the signal that killed
-// it, so that a shell that waits for cg sees what it would see of the program: Ctrl-C ends
-// a loop around cg, too.
-func endedAs(r launcher.Result) error {
-	if r.Status == 0 {
-		return nil
-	}
-	f := &failure{status: r.Status}
-	if !r.Exited && !r.TimedOut {
-		f.signal = r.Signal
-	}
-	return f
-}
-
 // Main runs cg and returns its exit status.
 func Main(args []string) int {
 	// A write to a reader that is gone is an error to handle, not the end.
@@ -169,16 +120,16 @@ func Main(args []string) int {
 	if err == nil {
 		return 0
 	}
-	status := statusFailure
-	var f *failure
+	status := exit.StatusFailure
+	var f *exit.Error
 	if errors.As(err, &f) {
-		status = f.status
+		status = f.Status
 	}
 	if message := err.Error(); message != "" {
 		say(message)
 	}
-	if f != nil && f.signal != 0 {
-		dieOf(f.signal)
+	if f != nil && f.Signal != 0 {
+		exit.DieOf(f.Signal)
 	}
 	return status
 }
@@ -207,9 +158,9 @@ func noCommand(word string) error {
 		}
 	}
 	if _, err := os.Stat(word); err == nil && languages.ForTarget(word) != nil {
-		return fail(statusUsage, "%q is no command of cg: did you mean \"cg measure %s\"? (cg --help)", word, word)
+		return exit.Usage("%q is no command of cg: did you mean \"cg measure %s\"? (cg --help)", word, word)
 	}
-	return fail(statusUsage, "%q is no command of cg: %s (cg --help)", word,
+	return exit.Usage("%q is no command of cg: %s (cg --help)", word,
 		near.Or(word, names, "use "+strings.Join(names, ", ")))
 }
 
@@ -225,7 +176,7 @@ func usageError(_ *cli.Context, err error, _ bool) error {
 			}
 			return before + " " + dashed(name)
 		})
-	return fail(statusUsage, "%s (see --help)", text)
+	return exit.Usage("%s (see --help)", text)
 }
 
 func sysrootFlag() cli.Flag {

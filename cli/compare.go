@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/cli/exit"
 	"cg/launcher"
 	"cg/report/compare"
 	"cg/report/format"
@@ -86,11 +87,11 @@ program's cannot be compared, or --lines auto chose other functions on the two s
 func runCompare(c *cli.Context) error {
 	f, err := compareFormat(c)
 	if err != nil {
-		return fail(statusUsage, "%w", err)
+		return exit.Usage("%w", err)
 	}
 	o, err := compareOptions(c)
 	if err != nil {
-		return fail(statusUsage, "%w", err)
+		return exit.Usage("%w", err)
 	}
 	sides, err := compareSides(c)
 	if err != nil {
@@ -111,17 +112,17 @@ func runCompare(c *cli.Context) error {
 		return err
 	}
 	if c.IsSet("functions") && len(comparison.Functions)+len(comparison.OnlyInBase)+len(comparison.OnlyInHead) == 0 {
-		return fail(statusFailure, "--functions: no function of either side has such a name: %s",
+		return exit.Failure("--functions: no function of either side has such a name: %s",
 			strings.Join(c.StringSlice("functions"), ", "))
 	}
 	if err := writeComparison(c, comparison, f, outs, release); err != nil {
-		return fail(statusFailure, "%w", err)
+		return exit.Failure("%w", err)
 	}
 	if why := comparison.Nothing(); why != "" {
-		return fail(statusFailure, "%s", why)
+		return exit.Failure("%s", why)
 	}
 	if why := comparison.Fault(); why != "" && c.Bool("fail-on-regression") {
-		return fail(statusFailure, "%s", why)
+		return exit.Failure("%s", why)
 	}
 	return nil
 }
@@ -134,10 +135,10 @@ func compareSides(c *cli.Context) (sides [2]compare.Side, err error) {
 	case len(base) == 0 && len(head) == 2:
 		base, head = head[:1], head[1:]
 	case len(base) == 0:
-		return sides, fail(statusUsage,
+		return sides, exit.Usage(
 			"name two runs: cg compare BASE.json HEAD.json, or those of the base with --base")
 	case len(head) == 0:
-		return sides, fail(statusUsage, "no run of the head: cg compare --base BASE.json HEAD.json")
+		return sides, exit.Usage("no run of the head: cg compare --base BASE.json HEAD.json")
 	}
 	read := slices.Concat(base, head)
 	if err := differentFiles(read); err != nil {
@@ -246,16 +247,16 @@ func unused(c *cli.Context, sides [2]compare.Side) error {
 	ofDotNet := !any(func(s saved.Document) bool { return s.Benchmarks == nil })
 	switch {
 	case ofDotNet && c.Bool("fail-on-regression"):
-		return fail(statusUsage, "--fail-on-regression is for energies, and reports of BenchmarkDotNet have times "+
+		return exit.Usage("--fail-on-regression is for energies, and reports of BenchmarkDotNet have times " +
 			"only: cg gate --base REV -- dotnet run -c Release judges energies")
 	case ofDotNet && c.IsSet("command"):
-		return fail(statusUsage, "--command is for what cg run saved, and these are reports of BenchmarkDotNet")
+		return exit.Usage("--command is for what cg run saved, and these are reports of BenchmarkDotNet")
 	case ofDotNet && c.IsSet("functions"):
-		return fail(statusUsage, "--functions is for runs of cg measure: reports of BenchmarkDotNet have benchmarks")
+		return exit.Usage("--functions is for runs of cg measure: reports of BenchmarkDotNet have benchmarks")
 	case c.IsSet("command") && !any(func(s saved.Document) bool { return s.Repeated != nil }):
-		return fail(statusUsage, "--command is for what cg run saved, and these are runs of cg measure")
+		return exit.Usage("--command is for what cg run saved, and these are runs of cg measure")
 	case c.IsSet("functions") && !any(saved.Document.HasFunctions):
-		return fail(statusUsage, "--functions is for runs of cg measure: what cg run saved has none")
+		return exit.Usage("--functions is for runs of cg measure: what cg run saved has none")
 	}
 	return nil
 }
@@ -267,7 +268,7 @@ func differentFiles(names []string) error {
 	for i, name := range names {
 		if name == "-" {
 			if slices.Contains(names[:i], "-") {
-				return fail(statusUsage, "- is standard input, which can be one run only")
+				return exit.Usage("- is standard input, which can be one run only")
 			}
 			infos = append(infos, nil)
 			continue
@@ -278,7 +279,7 @@ func differentFiles(names []string) error {
 		}
 		for k, other := range infos {
 			if info != nil && other != nil && os.SameFile(info, other) {
-				return fail(statusUsage, "%s and %s are the same file: there is nothing to compare", names[k], name)
+				return exit.Usage("%s and %s are the same file: there is nothing to compare", names[k], name)
 			}
 		}
 		infos = append(infos, info)
@@ -295,7 +296,7 @@ func keeps(c *cli.Context, read []string, flags ...string) error {
 		}
 		for _, name := range read {
 			if from, err := os.Stat(name); err == nil && os.SameFile(from, to) {
-				return fail(statusUsage, "--%s: %s is what is compared, and would be lost: name another file", flag,
+				return exit.Usage("--%s: %s is what is compared, and would be lost: name another file", flag,
 					c.String(flag))
 			}
 		}
@@ -310,12 +311,12 @@ func savedFile(name string) (saved.Document, error) {
 	}
 	f, done, err := openSaved(name)
 	if err != nil {
-		return saved.Document{}, fail(statusFailure, "%s: %w", name, err)
+		return saved.Document{}, exit.Failure("%s: %w", name, err)
 	}
 	defer done()
 	saved, err := saved.Read(f)
 	if err != nil {
-		return saved, fail(statusFailure, "%s: %w", name, err)
+		return saved, exit.Failure("%s: %w", name, err)
 	}
 	return saved, nil
 }

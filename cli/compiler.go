@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/cli/exit"
 	"cg/languages"
 )
 
@@ -19,17 +20,17 @@ func compilerCommand() *cli.Command {
 		Action: func(c *cli.Context) error {
 			args := c.Args().Slice()
 			if len(args) == 0 || languages.Named(args[0]) == nil || languages.Named(args[0]).Wrap == nil {
-				return fail(statusUsage, "compiler: no language with compilers is named")
+				return exit.Usage("compiler: no language with compilers is named")
 			}
 			call, err := languages.Named(args[0]).Wrap(args[1:])
 			if err != nil {
-				return refused(err)
+				return exit.Refused(err)
 			}
 			os.Stderr.Write(call.Stderr) // the compiler's own words
 			if len(call.Exec) == 0 {
 				return nil
 			}
-			return fail(statusSelf, "%s: %w", call.Exec[0], unix.Exec(call.Exec[0], call.Exec, os.Environ()))
+			return exit.Self("%s: %w", call.Exec[0], unix.Exec(call.Exec[0], call.Exec, os.Environ()))
 		},
 	}
 }

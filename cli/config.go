@@ -16,6 +16,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/config"
 	"cg/footprint"
 	"cg/gate"
@@ -320,7 +321,7 @@ func applySettings(c *cli.Context, command string) error {
 		all, err = layers(files, keys(commands()))
 	}
 	if err != nil {
-		return fail(statusUsage, "%w", err)
+		return exit.Usage("%w", err)
 	}
 	for _, f := range c.Command.Flags {
 		name := nameOf(f)
@@ -332,13 +333,13 @@ func applySettings(c *cli.Context, command string) error {
 			continue
 		}
 		if c.String("config") == "" && ofTheUser(f) && filepath.Base(v.File) == projectFile {
-			return fail(statusUsage, "%s: a project cannot name %s: set it in your own file (cg config --edit), or "+
+			return exit.Usage("%s: a project cannot name %s: set it in your own file (cg config --edit), or "+
 				"with --%s", origin, notOfAProject(name), name)
 		}
 		for _, text := range v.Texts {
 			if name == "grid-intensity" {
 				if text, err = intensityOf(v, text, c.String("config") != ""); err != nil {
-					return fail(statusUsage, "%s: %w", origin, err)
+					return exit.Usage("%s: %w", origin, err)
 				}
 			}
 			err := c.Set(name, text)
@@ -349,7 +350,7 @@ func applySettings(c *cli.Context, command string) error {
 				err = check(text)
 			}
 			if err != nil {
-				return fail(statusUsage, "%s: %w", origin, err)
+				return exit.Usage("%s: %w", origin, err)
 			}
 		}
 		if c.App.Metadata == nil {
@@ -426,16 +427,16 @@ func runConfig(c *cli.Context) error {
 		}
 	}
 	if ways > 1 || c.NArg() > 1 || c.Args().Present() && !c.Bool("validate") {
-		return fail(statusUsage, "config: use one of --show, --edit, --reset, --validate [FILE]")
+		return exit.Usage("config: use one of --show, --edit, --reset, --validate [FILE]")
 	}
 	files, refused, err := settingsFiles(cmp.Or(c.Args().First(), os.Getenv("CG_CONFIG")))
 	if err != nil {
-		return fail(statusFailure, "%w", err)
+		return exit.Failure("%w", err)
 	}
 	warnRefused(refused)
 	user, err := userFile()
 	if err != nil && !c.Bool("validate") {
-		return fail(statusFailure, "no place for settings: %w", err)
+		return exit.Failure("no place for settings: %w", err)
 	}
 	all := commands()
 	switch {
@@ -443,7 +444,7 @@ func runConfig(c *cli.Context) error {
 		return editSettings(user, keys(all))
 	case c.Bool("reset"):
 		if err := os.Rename(user, user+".old"); err != nil {
-			return fail(statusFailure, "%w", err)
+			return exit.Failure("%w", err)
 		}
 		notef("%s is %s.old now", user, user)
 		return nil
@@ -460,13 +461,13 @@ func runConfig(c *cli.Context) error {
 			put("%s: ok\n", file)
 		}
 		if err := errors.Join(errs...); err != nil {
-			return fail(statusFailure, "%w", err)
+			return exit.Failure("%w", err)
 		}
 		return nil
 	}
 	settings, err := layers(files, keys(all))
 	if err != nil {
-		return fail(statusFailure, "%w", err)
+		return exit.Failure("%w", err)
 	}
 	showSettings(all, settings)
 	return nil
@@ -573,10 +574,10 @@ func editSettings(path string, keys []config.Key) error {
 			text += fmt.Sprintf("# %s = ... %s\n", k.Name, k.Type)
 		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			return fail(statusFailure, "%w", err)
+			return exit.Failure("%w", err)
 		}
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			return fail(statusFailure, "%w", err)
+			return exit.Failure("%w", err)
 		}
 	}
 	editor := os.Getenv("VISUAL")
@@ -589,10 +590,10 @@ func editSettings(path string, keys []config.Key) error {
 	cmd := exec.Command("sh", "-c", editor+` "$1"`, "sh", path) // an editor may have arguments
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
-		return fail(statusFailure, "%s: %w (set EDITOR to another)", editor, err)
+		return exit.Failure("%s: %w (set EDITOR to another)", editor, err)
 	}
 	if _, err := layers([]string{path}, keys); err != nil {
-		return fail(statusFailure, "%w", err)
+		return exit.Failure("%w", err)
 	}
 	notef("%s: ok", path)
 	return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/cli/exit"
 	"cg/launcher"
 )
 
@@ -23,7 +24,7 @@ func restrict(cmd *launcher.Cmd, list string) error {
 	}
 	set, err := processorList(list)
 	if err != nil {
-		return fail(statusUsage, "--cores: %w", err)
+		return exit.Usage("--cores: %w", err)
 	}
 	// The thread that forks, and ends then: the program inherits what it may run on.
 	cmd.Prefork, cmd.Cores = func() error { return unix.SchedSetaffinity(0, &set) }, listOf(&set)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/languages"
 	"cg/manual"
 	"cg/nemb"
@@ -48,7 +49,7 @@ estimates); 2 usage.`,
 
 func runDoctor(c *cli.Context) error {
 	if c.Args().Present() {
-		return fail(statusUsage, "doctor takes no arguments: %q", c.Args().First())
+		return exit.Usage("doctor takes no arguments: %q", c.Args().First())
 	}
 	root, err := sysroot(c)
 	if err != nil {
@@ -59,7 +60,7 @@ func runDoctor(c *cli.Context) error {
 	}
 	d, err := doctor.Examine(root, c.StringSlice("sensors"), watched)
 	if errors.Is(err, nemb.ErrUnknownSource) {
-		return fail(statusUsage, "-s: %w", err)
+		return exit.Usage("-s: %w", err)
 	} else if err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func runDoctor(c *cli.Context) error {
 		return err
 	}
 	if !d.Measures {
-		return ended(statusFailure)
+		return exit.Of(exit.StatusFailure)
 	}
 	return nil
 }

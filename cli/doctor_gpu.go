@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/load"
 	"cg/nemb"
 	"cg/nemb/doctor"
@@ -29,7 +30,7 @@ const longestSquare = time.Minute
 // runDoctorGPU tells what can be measured of NVIDIA's GPUs.
 func runDoctorGPU(c *cli.Context, root nemb.Root) error {
 	if c.IsSet("sensors") {
-		return fail(statusUsage, "doctor: -s and --gpu both say what is looked at: leave one out")
+		return exit.Usage("doctor: -s and --gpu both say what is looked at: leave one out")
 	}
 	d := doctor.GPUs(root, watchedGPU)
 	for _, found := range d.Habits(root, func(uuid string) ([]habits.Busy, error) { return squareLoad(root, uuid) }) {
@@ -54,7 +55,7 @@ func runDoctorGPU(c *cli.Context, root nemb.Root) error {
 		err = putDiagnosis(d, nil, next)
 	}
 	if err == nil && !d.Measures {
-		return ended(statusFailure)
+		return exit.Of(exit.StatusFailure)
 	}
 	return err
 }

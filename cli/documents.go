@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/report"
 	"cg/report/format"
 	"cg/report/stream"
@@ -38,11 +39,11 @@ func readDocument(c *cli.Context, f, reader format.Format, o *format.Options, pr
 	}
 	done()
 	if c.IsSet("rate") {
-		return nil, func() {}, fail(statusUsage, "--rate is for streams of events, and %s is %s", names[0], d.Kind())
+		return nil, func() {}, exit.Usage("--rate is for streams of events, and %s is %s", names[0], d.Kind())
 	}
 	if _, is := d.(*report.Run); !is && len(names) == 1 {
 		if c.IsSet("events") || c.IsSet("slices") {
-			return nil, func() {}, fail(statusUsage, "--events and --slices are for runs, and %s is %s", names[0],
+			return nil, func() {}, exit.Usage("--events and --slices are for runs, and %s is %s", names[0],
 				d.Kind())
 		}
 		return d, func() {}, nil
@@ -65,7 +66,7 @@ func savedDocument(name string, reader, writer format.Format, table string) (
 	d format.Document, done func(), err error) {
 	f, done, err := openSaved(name)
 	if err != nil {
-		return nil, nil, fail(statusFailure, "%s: %w", inputName(name), err)
+		return nil, nil, exit.Failure("%s: %w", inputName(name), err)
 	}
 	// A run that such a file tells of has no more than tasks and samples.
 	parts := writer.Picture || writer.Parts && (!writer.Table || table == "tasks" || table == "samples")
@@ -76,7 +77,7 @@ func savedDocument(name string, reader, writer format.Format, table string) (
 	}
 	if d, err = read(f); err != nil {
 		done()
-		return nil, nil, fail(statusFailure, "%s: %w", inputName(name), err)
+		return nil, nil, exit.Failure("%s: %w", inputName(name), err)
 	}
 	return d, done, nil
 }
@@ -98,7 +99,7 @@ func savedRuns(names []string, first format.Document, progress *progress,
 		}
 		r, is := d.(*report.Run)
 		if !is {
-			return nil, fail(statusFailure, "%s: it is %s, which is shown one at a time", name, d.Kind())
+			return nil, exit.Failure("%s: it is %s, which is shown one at a time", name, d.Kind())
 		}
 		runs = append(runs, r)
 	}
@@ -108,15 +109,15 @@ func savedRuns(names []string, first format.Document, progress *progress,
 // streamOptions refuses what a stream cannot be shown with, and sets its rate.
 func streamOptions(c *cli.Context, s *stream.Stream) error {
 	if c.Args().Len() > 1 {
-		return fail(statusFailure, "%s: it is %s, which is shown one at a time", c.Args().First(), s.Kind())
+		return exit.Failure("%s: it is %s, which is shown one at a time", c.Args().First(), s.Kind())
 	}
 	if c.IsSet("events") || c.IsSet("slices") {
-		return fail(statusUsage, "--events and --slices are for runs, and %s is %s", c.Args().First(), s.Kind())
+		return exit.Usage("--events and --slices are for runs, and %s is %s", c.Args().First(), s.Kind())
 	}
 	if rate := c.String("rate"); rate != "" {
 		hz, err := strconv.ParseFloat(rate, 64)
 		if err != nil || !(hz > 0) || math.IsInf(hz, 0) {
-			return fail(statusUsage, "--rate: %q is no number of cycles in a second: such as 2.4e9", rate)
+			return exit.Usage("--rate: %q is no number of cycles in a second: such as 2.4e9", rate)
 		}
 		s.Rate = hz
 	}
@@ -139,7 +140,7 @@ func streamed(to *output, f format.Format, s *stream.Stream, o format.Options) e
 func verifier(from string) (func(name string) ([]string, error), error) {
 	reader, err := format.Reader(from)
 	if err != nil {
-		return nil, fail(statusUsage, "--from: %w", err)
+		return nil, exit.Usage("--from: %w", err)
 	}
 	if reader.Verify == nil {
 		return verified, nil
@@ -147,12 +148,12 @@ func verifier(from string) (func(name string) ([]string, error), error) {
 	return func(name string) ([]string, error) {
 		f, done, err := openSaved(name)
 		if err != nil {
-			return nil, fail(statusFailure, "%s: %w", inputName(name), err)
+			return nil, exit.Failure("%s: %w", inputName(name), err)
 		}
 		defer done()
 		faults, err := reader.Verify(f)
 		if err != nil {
-			return nil, fail(statusFailure, "%s: %w", inputName(name), err)
+			return nil, exit.Failure("%s: %w", inputName(name), err)
 		}
 		return faults, nil
 	}, nil

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/checkpoint"
+	"cg/cli/exit"
 	"cg/events"
 	"cg/measure"
 	"cg/report"
@@ -31,7 +32,7 @@ func openLog(c *cli.Context) (*eventLog, error) {
 		return l, nil
 	}
 	if c.Bool("instrumented") {
-		return nil, fail(statusUsage,
+		return nil, exit.Usage(
 			"--events: a program that has its own checkpoints writes none into a log: use its source without them")
 	}
 	return l, l.open()
@@ -46,7 +47,7 @@ func (l *eventLog) begin(r *report.Run, clock checkpoint.Clock) (*events.Writer,
 	if info, err := l.part.Stat(); l.writer != nil && err == nil && info.Mode().IsRegular() {
 		if err := errors.Join(l.part.Truncate(0),
 			func() error { _, err := l.part.Seek(0, 0); return err }()); err != nil {
-			return nil, fail(statusSelf, "--events: %w", err)
+			return nil, exit.Self("--events: %w", err)
 		}
 	}
 	l.writer = events.NewWriter(l.part,
@@ -86,7 +87,7 @@ func eventsOf(c *cli.Context, f format.Format, runs []*report.Run) (log *events.
 	done = func() {}
 	if !f.Time || len(runs) != 1 {
 		if asked {
-			return nil, done, fail(statusUsage, "--events is for one run in a format that shows time: %s",
+			return nil, done, exit.Usage("--events is for one run in a format that shows time: %s",
 				format.Alternatives(formatsWith(func(f format.Format) bool { return f.Time })))
 		}
 		return nil, done, nil
@@ -102,7 +103,7 @@ func eventsOf(c *cli.Context, f format.Format, runs []*report.Run) (log *events.
 	case err == nil:
 		return log, done, nil
 	case asked:
-		return nil, done, fail(statusFailure, "--events: %s: %w", name, err)
+		return nil, done, exit.Failure("--events: %s: %w", name, err)
 	}
 	warnf("the run's event log %s is not used: %v; calls are not shown over time (--events names the log where it is "+
 		"now)", name, err)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"cg/cli/exit"
 	"cg/report/format"
 	"cg/scratch"
 )
@@ -22,20 +23,20 @@ type folderOutput struct {
 // it.
 func openFolder(f format.Format, name string) (*folderOutput, error) {
 	if name == "" || name == "-" {
-		return nil, fail(statusUsage, "format %s is a folder of files: name the folder with -o", f.Name)
+		return nil, exit.Usage("format %s is a folder of files: name the folder with -o", f.Name)
 	}
 	name = filepath.Clean(name)
 	switch inside, err := os.ReadDir(name); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return nil, fail(statusUsage, "-o: %s is there and is no folder, which format %s writes: name another", name,
+		return nil, exit.Usage("-o: %s is there and is no folder, which format %s writes: name another", name,
 			f.Name)
 	case len(inside) > 0:
-		return nil, fail(statusUsage, "-o: %s is there and is not empty: name another folder, or remove it", name)
+		return nil, exit.Usage("-o: %s is there and is not empty: name another folder, or remove it", name)
 	}
 	aside, err := scratch.NewFolder(filepath.Dir(name))
 	if err != nil {
-		return nil, fail(statusUsage, "-o: %s cannot be written: %w", name, reason(err))
+		return nil, exit.Usage("-o: %s cannot be written: %w", name, reason(err))
 	}
 	return &folderOutput{name, aside}, nil
 }

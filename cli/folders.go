@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/runtimes"
 	"cg/scratch"
 )
@@ -30,7 +31,7 @@ func runDir() (*scratch.Folder, error) {
 func filesFolder(c *cli.Context) (folder *scratch.Folder, leave func(), err error) {
 	folder, err = runDir()
 	if err != nil {
-		return nil, nil, fail(statusSelf,
+		return nil, nil, exit.Self(
 			"no place for the run's files: %w (set TMPDIR to a folder that can be written)", err)
 	}
 	if !c.Bool("no-cleanup") {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/config"
 	"cg/footprint"
 	"cg/report"
@@ -59,14 +60,14 @@ func footprintRates(c *cli.Context) (*footprint.Rates, error) {
 	if c.String("ranks") != "" { // whose reports share the node's energy
 		for _, name := range []string{"carbon", "cost"} {
 			if given(c, name) {
-				return nil, fail(statusUsage, "--%s is for one machine's run and not for a rank: leave it out", name)
+				return nil, exit.Usage("--%s is for one machine's run and not for a rank: leave it out", name)
 			}
 		}
 		return nil, nil
 	}
 	for _, name := range slices.Sorted(maps.Values(footprintSettings)) {
 		if of := rateOf(name); given(c, name) && !slices.ContainsFunc(of, c.Bool) {
-			return nil, fail(statusUsage, "--%s is for --%s: add that, or leave it out", name,
+			return nil, exit.Usage("--%s is for --%s: add that, or leave it out", name,
 				strings.Join(of, " or --"))
 		}
 	}
@@ -80,7 +81,7 @@ func footprintRates(c *cli.Context) (*footprint.Rates, error) {
 	}, footprint.Open)
 	var setting *footprint.Error
 	if errors.As(err, &setting) {
-		return nil, fail(statusUsage, "--%s: %w", footprintSettings[setting.Setting], setting.Err)
+		return nil, exit.Usage("--%s: %w", footprintSettings[setting.Setting], setting.Err)
 	}
 	return rates, err
 }
@@ -91,19 +92,19 @@ func accountDocument(d format.Document, f format.Format, rates *footprint.Rates)
 		return nil
 	}
 	if !slices.Contains([]string{"text", "markdown", "json", "html"}, f.Name) {
-		return fail(statusUsage, "--carbon and --cost are for -f text, markdown, json and html, and not for %s", f.Name)
+		return exit.Usage("--carbon and --cost are for -f text, markdown, json and html, and not for %s", f.Name)
 	}
 	switch d := d.(type) {
 	case *report.Run:
 		d.Account(rates)
 	case report.Several:
-		return fail(statusUsage, "--carbon and --cost are for one file, and these are %d: report each alone", len(d))
+		return exit.Usage("--carbon and --cost are for one file, and these are %d: report each alone", len(d))
 	case *repeated.Result:
 		d.Account(rates)
 	case *cluster.Run:
 		d.Account(rates)
 	default:
-		return fail(statusUsage, "--carbon and --cost are for runs, and this is %s", d.Kind())
+		return exit.Usage("--carbon and --cost are for runs, and this is %s", d.Kind())
 	}
 	return nil
 }

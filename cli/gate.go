@@ -17,6 +17,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/cli/exit"
 	"cg/gate"
 	"cg/launcher"
 	"cg/nemb"
@@ -142,7 +143,7 @@ func (k *check) onMachine(c *cli.Context, missing string,
 	defer release()
 	defer func() {
 		if ctx.Err() != nil {
-			err = fail(128+int(interrupted(ctx)), "interrupted: %s", missing)
+			err = exit.With(128+int(exit.Interrupted(ctx)), "interrupted: %s", missing)
 		}
 	}()
 	account.Prepare()
@@ -152,7 +153,7 @@ func (k *check) onMachine(c *cli.Context, missing string,
 	defer k.machine.close()
 	home, err := os.Getwd()
 	if err != nil {
-		return fail(statusSelf, "%w", err)
+		return exit.Self("%w", err)
 	}
 	return k.inTrees(ctx, home, func() error { return judge(ctx, home) })
 }
@@ -162,13 +163,13 @@ func (k *check) onMachine(c *cli.Context, missing string,
 func (k *check) inTrees(ctx context.Context, home string, judge func() error) (err error) {
 	folder, err := runDir()
 	if err != nil {
-		return fail(statusSelf,
+		return exit.Self(
 			"no place for the trees of the two revisions: %w (set TMPDIR to a folder that can be written)", err)
 	}
 	k.dir = folder.Path
 	defer func() {
 		if left := folder.Remove(); left != nil && err == nil {
-			err = fail(statusSelf, "%w", left)
+			err = exit.Self("%w", left)
 		}
 	}()
 	if err := k.instruments(); err != nil {
@@ -184,7 +185,7 @@ func (k *check) inTrees(ctx context.Context, home string, judge func() error) (e
 		k.repository.RemoveKilled()
 		defer func() {
 			if left := k.repository.Close(); left != nil && err == nil {
-				err = fail(statusSelf, "tidying up: %w", left)
+				err = exit.Self("tidying up: %w", left)
 			}
 		}()
 	}
@@ -205,21 +206,21 @@ func (k *check) judge(ctx context.Context, home string, outs map[string]*output)
 		return k.refused(err)
 	}
 	if err := os.Chdir(home); err != nil { // names of files are relative to it
-		return fail(statusSelf, "%w", err)
+		return exit.Self("%w", err)
 	}
 	g := k.report(result)
 	if err := writeGate(k.context, outs, g); err != nil {
-		return fail(statusSelf, "%w", err)
+		return exit.Self("%w", err)
 	}
 	if err := k.keep(g); err != nil {
-		return fail(statusSelf, "--history: %w", err)
+		return exit.Self("--history: %w", err)
 	}
-	if g.ExitStatus == statusSelf {
-		return fail(statusSelf,
-			"budget: the energy is not known, or too small for the counter, so nothing can be said of it (--batch "+
+	if g.ExitStatus == exit.StatusSelf {
+		return exit.Self(
+			"budget: the energy is not known, or too small for the counter, so nothing can be said of it (--batch " +
 				"100 measures 100 runs at once)")
 	}
-	return ended(g.ExitStatus)
+	return exit.Of(g.ExitStatus)
 }
 
 // check is what cg gate does, said by its flags.
@@ -274,15 +275,15 @@ func checkOptions(c *cli.Context, base, head string) (*check, error) {
 	var err error
 	switch {
 	case len(k.command) == 0:
-		return nil, fail(statusUsage, "no command: cg gate --base REV -- CMD [ARGS...]")
+		return nil, exit.Usage("no command: cg gate --base REV -- CMD [ARGS...]")
 	case k.base == "" && !k.saves && c.String("history") == "":
-		return nil, fail(statusUsage, "nothing to compare with: name a revision with --base REV, or keep a baseline "+
+		return nil, exit.Usage("nothing to compare with: name a revision with --base REV, or keep a baseline " +
 			"with --save FILE, or a line with --history FILE")
 	case strings.HasPrefix(k.base, "-") || strings.HasPrefix(k.head, "-"):
-		return nil, fail(statusUsage, "%q is no revision", k.base+k.head)
+		return nil, exit.Usage("%q is no revision", k.base+k.head)
 	case (k.inconclusive != "" || given(c, "inconclusive")) &&
 		!slices.Contains([]string{"fail", "warn", "pass"}, k.inconclusive):
-		return nil, fail(statusUsage, "--inconclusive: %q is not known: use fail, warn or pass", k.inconclusive)
+		return nil, exit.Usage("--inconclusive: %q is not known: use fail, warn or pass", k.inconclusive)
 	}
 	p := &k.plan
 	p.Alpha, p.MaxPairs, p.Warmup, p.Functions = 0.05, c.Int("max-pairs"), c.Int("warmup"), k.functions
@@ -290,32 +291,32 @@ func checkOptions(c *cli.Context, base, head string) (*check, error) {
 		return nil, err
 	}
 	if p.Threshold, err = perCent(c.String("threshold")); err != nil {
-		return nil, fail(statusUsage, "--threshold: %w", err)
+		return nil, exit.Usage("--threshold: %w", err)
 	}
 	if p.MaxPairs < gate.MinPairs || p.MaxPairs > 1000 {
 		return nil,
-			fail(statusUsage, "--max-pairs: %d pairs cannot tell anything: use %d to 1000", p.MaxPairs, gate.MinPairs)
+			exit.Usage("--max-pairs: %d pairs cannot tell anything: use %d to 1000", p.MaxPairs, gate.MinPairs)
 	}
 	if p.MaxTime, err = duration(c.String("max-time")); err != nil {
-		return nil, fail(statusUsage, "--max-time: %w", err)
+		return nil, exit.Usage("--max-time: %w", err)
 	}
 	if p.Warmup < 0 {
-		return nil, fail(statusUsage, "-w: %d is no number of runs: use 0 or more", p.Warmup)
+		return nil, exit.Usage("-w: %d is no number of runs: use 0 or more", p.Warmup)
 	}
 	if p.Batch, err = batch(c.String("batch")); err != nil {
-		return nil, fail(statusUsage, "--batch: %w", err)
+		return nil, exit.Usage("--batch: %w", err)
 	}
 	p.Seed = rand.Uint64()
 	if text := c.String("seed"); text != "" {
 		if p.Seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			return nil, fail(statusUsage, "--seed: %q is no whole number from 0 on", text)
+			return nil, exit.Usage("--seed: %q is no whole number from 0 on", text)
 		}
 	}
 	if k.timeout, err = duration(c.String("timeout")); err != nil {
-		return nil, fail(statusUsage, "--timeout: %w", err)
+		return nil, exit.Usage("--timeout: %w", err)
 	}
 	if k.interval, err = precision(c.String("precision")); err != nil {
-		return nil, fail(statusUsage, "-p: %w", err)
+		return nil, exit.Usage("-p: %w", err)
 	}
 	if err := k.limits(c); err != nil {
 		return nil, err
@@ -326,13 +327,13 @@ func checkOptions(c *cli.Context, base, head string) (*check, error) {
 	if strings.HasSuffix(k.base, ".json") {
 		b, err := os.ReadFile(k.base)
 		if err != nil {
-			return nil, fail(statusUsage, "%s: %w", sideFlags(c)[gate.Base], err)
+			return nil, exit.Usage("%s: %w", sideFlags(c)[gate.Base], err)
 		}
 		if k.stored, err = verdict.Read(b); err != nil {
-			return nil, fail(statusUsage, "%s: %s: %w", sideFlags(c)[gate.Base], k.base, err)
+			return nil, exit.Usage("%s: %s: %w", sideFlags(c)[gate.Base], k.base, err)
 		}
 	} else if k.different {
-		return nil, fail(statusUsage, "--allow-different is for --base FILE.json")
+		return nil, exit.Usage("--allow-different is for --base FILE.json")
 	}
 	return k, nil
 }
@@ -342,14 +343,14 @@ func (k *check) instruments() error {
 	p := &k.plan
 	if k.stored != nil {
 		if p.Metric != "" && string(p.Metric) != k.stored.Metric {
-			return fail(statusUsage, "--metric: %s has %s, which cannot be compared with %s", k.base, k.stored.Metric,
+			return exit.Usage("--metric: %s has %s, which cannot be compared with %s", k.base, k.stored.Metric,
 				p.Metric)
 		}
 		if p.Metric = gate.Metric(k.stored.Metric); strings.Contains(k.stored.Metric, "/") && len(k.per) == 0 {
-			return fail(statusUsage, "--base: %s has %s: give that with --metric, and --per", k.base, p.Metric)
+			return exit.Usage("--base: %s has %s: give that with --metric, and --per", k.base, p.Metric)
 		}
 		if k.stored.Batch > 1 && k.functions {
-			return fail(statusUsage, "--functions: %s was measured in batches of %d: save it anew with --functions",
+			return exit.Usage("--functions: %s was measured in batches of %d: save it anew with --functions",
 				k.base, k.stored.Batch)
 		}
 		if k.stored.Batch > 1 && p.Batch == 1 {
@@ -376,7 +377,7 @@ func (k *check) instruments() error {
 	}
 	switch {
 	case p.Metric == gate.Instructions && k.functions:
-		return fail(statusUsage, "--functions: instructions are counted for the whole command: use another --metric")
+		return exit.Usage("--functions: instructions are counted for the whole command: use another --metric")
 	case p.Metric == gate.Instructions:
 		if k.stored == nil || k.stored.Counter == perfCounter {
 			if k.counter = account.NewInstructions(); k.counter != nil {
@@ -385,7 +386,7 @@ func (k *check) instruments() error {
 		}
 		var err error
 		if k.callgrind, err = gate.NewCallgrind(filepath.Join(k.dir, "callgrind")); err != nil {
-			return fail(statusSelf, "--metric instructions: %w", err)
+			return exit.Self("--metric instructions: %w", err)
 		}
 	case p.Metric == gate.CPUTime: // its clock has no steps to speak of
 	case counted || strings.HasPrefix(string(p.Metric), string(gate.Energy)):
@@ -413,7 +414,7 @@ func (k *check) sides(ctx context.Context, home string) error {
 	switch {
 	case err == nil:
 	case both || k.head != "" || k.build != "" || !errors.Is(err, gate.ErrNoRepository):
-		return fail(statusUsage, "%w", err)
+		return exit.Usage("%w", err)
 	default:
 		k.trees[gate.Head] = tree{dir: home}
 		return nil
@@ -421,7 +422,7 @@ func (k *check) sides(ctx context.Context, home string) error {
 	var revs [2]gate.Revision
 	if both {
 		if revs[gate.Base], err = repository.Resolve(ctx, k.base); err != nil {
-			return fail(statusUsage, "%s: %w", sideFlags(k.context)[gate.Base], err)
+			return exit.Usage("%s: %w", sideFlags(k.context)[gate.Base], err)
 		}
 	}
 	if k.head == "" {
@@ -430,7 +431,7 @@ func (k *check) sides(ctx context.Context, home string) error {
 		revs[gate.Head], err = repository.Resolve(ctx, k.head)
 	}
 	if err != nil {
-		return fail(statusUsage, "%s: %w", sideFlags(k.context)[gate.Head], err)
+		return exit.Usage("%s: %w", sideFlags(k.context)[gate.Head], err)
 	}
 	k.repository = repository
 	for _, side := range []gate.Side{gate.Base, gate.Head} {
@@ -444,10 +445,10 @@ func (k *check) sides(ctx context.Context, home string) error {
 		k.trees[side] = t
 		k.tell("checking out %s", rev.Name)
 		if err := repository.CheckOut(ctx, *rev, t.root); err != nil {
-			return k.untidy(fail(statusSelf, "%w", err))
+			return k.untidy(exit.Self("%w", err))
 		}
 		if info, err := os.Stat(t.dir); err != nil || !info.IsDir() {
-			return k.untidy(fail(statusUsage, "%s (%s) has no folder %s", side, rev.Name, repository.Prefix))
+			return k.untidy(exit.Usage("%s (%s) has no folder %s", side, rev.Name, repository.Prefix))
 		}
 	}
 	for side, t := range k.trees {
@@ -458,7 +459,7 @@ func (k *check) sides(ctx context.Context, home string) error {
 		b := gate.Build{Side: gate.Side(side), Rev: t.rev.Name, Line: k.build, Dir: t.dir,
 			Log: filepath.Join(k.dir, "build")}
 		if err := b.Run(ctx); err != nil {
-			return k.untidy(fail(statusSelf, "%w", err))
+			return k.untidy(exit.Self("%w", err))
 		}
 	}
 	k.tell("")
@@ -542,7 +543,7 @@ func (k *check) about() *verdict.Check {
 func (k *check) comparable() error {
 	k.differences = k.about().Differs(k.stored)
 	if len(k.differences) > 0 && !k.different {
-		return fail(statusUsage, "--base: %s is of something else: %s (--allow-different compares all the same)",
+		return exit.Usage("--base: %s is of something else: %s (--allow-different compares all the same)",
 			k.base, strings.Join(k.differences, "; "))
 	}
 	return nil
@@ -569,15 +570,15 @@ func (k *check) refused(err error) error {
 	k.tell("")
 	err = k.withoutBatch(err)
 	var never *gate.NeverRan
-	var f *failure
+	var f *exit.Error
 	var l *launcher.Error
 	switch {
 	case errors.As(err, &f):
 		return err
 	case errors.As(err, &never):
-		return fail(statusSelf, "%w", err)
+		return exit.Self("%w", err)
 	case errors.As(err, &l):
-		return fail(l.Status, "%w", err)
+		return exit.With(l.Status, "%w", err)
 	}
-	return fail(statusSelf, "%w", err)
+	return exit.Self("%w", err)
 }

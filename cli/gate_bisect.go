@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/gate"
 	"cg/report"
 	"cg/report/bisection"
@@ -75,17 +76,17 @@ func runGateBisect(c *cli.Context) error {
 	good, bad, attempts := c.String("good"), c.String("bad"), c.Int("attempts")
 	switch {
 	case good == "":
-		return fail(statusUsage, "--good is missing: name a revision that costs what it should: cg gate bisect "+
+		return exit.Usage("--good is missing: name a revision that costs what it should: cg gate bisect " +
 			"--good REV -- CMD [ARGS...]")
 	case attempts < 1 || attempts > mostAttempts:
-		return fail(statusUsage, "--attempts: %d is no number of checks: use 1 to %d", attempts, mostAttempts)
+		return exit.Usage("--attempts: %d is no number of checks: use 1 to %d", attempts, mostAttempts)
 	}
 	k, err := checkOptions(c, good, bad)
 	if err != nil {
 		return err
 	}
 	if k.stored != nil {
-		return fail(statusUsage, "--good: a bisection is between commits: name a revision")
+		return exit.Usage("--good: a bisection is between commits: name a revision")
 	}
 	outs, err := openFiles(c, "output")
 	if err != nil {
@@ -98,7 +99,7 @@ func runGateBisect(c *cli.Context) error {
 			return k.refused(err)
 		}
 		if err := os.Chdir(home); err != nil { // names of files are relative to it
-			return fail(statusSelf, "%w", err)
+			return exit.Self("%w", err)
 		}
 		return putBisection(c, outs["output"], r)
 	})
@@ -111,7 +112,7 @@ func putBisection(c *cli.Context, out *output, r *bisection.Result) error {
 		err = out.save(b)
 	}
 	if err != nil {
-		return fail(statusSelf, "--output: %w", err)
+		return exit.Self("--output: %w", err)
 	}
 	if jsonOnStdout(c) {
 		err = put("%s", shown.Safe(b))
@@ -122,9 +123,9 @@ func putBisection(c *cli.Context, out *output, r *bisection.Result) error {
 		}
 	}
 	if err != nil {
-		return fail(statusSelf, "%w", err)
+		return exit.Self("%w", err)
 	}
-	return ended(r.Bisection.ExitStatus)
+	return exit.Of(r.Bisection.ExitStatus)
 }
 
 // bisect searches in the trees of good, which is base, and bad, which is head.
@@ -132,7 +133,7 @@ func (k *check) bisect(ctx context.Context, attempts int, firstParent bool) (*bi
 	good, bad := *k.trees[gate.Base].rev, *k.trees[gate.Head].rev
 	b, err := k.repository.Bisect(ctx, filepath.Join(k.dir, "bisect"), good, bad, firstParent)
 	if err != nil {
-		return nil, fail(statusUsage, "--good, --bad: %w", err)
+		return nil, exit.Usage("--good, --bad: %w", err)
 	}
 	all := k.plan.Alpha
 	k.plan.Alpha = all / float64(b.Steps()*attempts)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/config"
 	"cg/gate"
 )
@@ -21,7 +22,7 @@ func (k *check) limits(c *cli.Context) error {
 		all, err = layers(files, keys(commands()))
 	}
 	if err != nil {
-		return fail(statusUsage, "%w", err)
+		return exit.Usage("%w", err)
 	}
 	for name, v := range ofTable("budget", all) {
 		if name == "total" {
@@ -43,7 +44,7 @@ func (k *check) limits(c *cli.Context) error {
 	if c.IsSet("budget") {
 		b := c.Float64("budget")
 		if !(b > 0) || math.IsInf(b, 1) {
-			return fail(statusUsage, "--budget: %g J is no budget: use joules above 0", b)
+			return exit.Usage("--budget: %g J is no budget: use joules above 0", b)
 		}
 		k.plan.Budgets[""] = b
 	}
@@ -55,19 +56,19 @@ func (k *check) conflictingFlags(c *cli.Context) error {
 	if k.functions {
 		switch {
 		case k.plan.Metric == gate.Instructions:
-			return fail(statusUsage,
+			return exit.Usage(
 				"--functions: instructions are counted for the whole command: use another --metric")
 		case k.plan.Batch != 1:
-			return fail(statusUsage, "--functions: runs with checkpoints are not batched: leave out --batch")
+			return exit.Usage("--functions: runs with checkpoints are not batched: leave out --batch")
 		}
 		return nil
 	}
 	if k.plan.Metric == gate.Instructions && k.plan.Batch != 1 {
-		return fail(statusUsage, "--batch: instructions are counted however few they are: leave it out")
+		return exit.Usage("--batch: instructions are counted however few they are: leave it out")
 	}
 	for _, f := range languageFlags() {
 		if given(c, f.Names()[0]) {
-			return fail(statusUsage, "--%s is for programs with checkpoints: use it with --functions", f.Names()[0])
+			return exit.Usage("--%s is for programs with checkpoints: use it with --functions", f.Names()[0])
 		}
 	}
 	return nil

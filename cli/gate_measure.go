@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cg/cli/exit"
 	"cg/experiment"
 	"cg/gate"
 	"cg/instrument"
@@ -82,7 +83,7 @@ func (k *check) plain(ctx context.Context, side gate.Side, runs int) (gate.Sampl
 		s.Value /= n
 	}
 	if why := run.WhyNotKnown(); math.IsNaN(s.Value) && why != "" {
-		return s, fail(statusSelf, "%s: the energy is not known, so nothing can be compared: %s", k.named(side), why)
+		return s, exit.Self("%s: the energy is not known, so nothing can be compared: %s", k.named(side), why)
 	}
 	if k.functions {
 		s.Functions = map[string]gate.Cost{}
@@ -147,7 +148,7 @@ func exists(path string) bool {
 func (k *check) enter(side gate.Side) error {
 	dir := k.trees[side].dir
 	if err := os.Chdir(dir); err != nil {
-		return fail(statusSelf, "%w", err)
+		return exit.Self("%w", err)
 	}
 	os.Setenv("PWD", dir)
 	return nil
@@ -193,7 +194,7 @@ func (k *check) instrumented(ctx context.Context, side gate.Side, args []string)
 	}
 	dir, err := os.MkdirTemp(k.dir, "run-")
 	if err != nil {
-		return nil, fail(statusSelf, "%w", err)
+		return nil, exit.Self("%w", err)
 	}
 	defer os.RemoveAll(dir)
 	conditions, stop := runConditions(k.machine, k.interval)
@@ -219,7 +220,7 @@ func (k *check) instrumented(ctx context.Context, side gate.Side, args []string)
 		r.Nothing = r.Run.WhyNothing("")
 	}
 	if r.Nothing != "" {
-		return nil, fail(statusSelf, "%s: nothing was instrumented: %s", side, r.Nothing)
+		return nil, exit.Self("%s: nothing was instrumented: %s", side, r.Nothing)
 	}
 	return r.Run, nil
 }
@@ -228,18 +229,18 @@ func (k *check) instrumented(ctx context.Context, side gate.Side, args []string)
 func (k *check) quiet(command *launcher.Cmd) (done func(), err error) {
 	in, err := os.Open(os.DevNull)
 	if err != nil {
-		return nil, fail(statusSelf, "%w", err)
+		return nil, exit.Self("%w", err)
 	}
 	null, err := k.printed()
 	if err != nil {
 		in.Close()
-		return nil, fail(statusSelf, "%w", err)
+		return nil, exit.Self("%w", err)
 	}
 	log, err := os.Create(k.log())
 	if err != nil {
 		in.Close()
 		null.Close()
-		return nil, fail(statusSelf, "%w", err)
+		return nil, exit.Self("%w", err)
 	}
 	command.Stdin, command.Stdout, command.Stderr = in, null, log
 	return func() {
@@ -261,7 +262,7 @@ func (k *check) named(side gate.Side) string {
 
 // missing is the error of a command that could not be started.
 func (k *check) missing(side gate.Side, err error) error {
-	status := statusSelf
+	status := exit.StatusSelf
 	var l *launcher.Error
 	var e *languages.Error
 	switch {
@@ -283,7 +284,7 @@ func (k *check) missing(side gate.Side, err error) error {
 			}
 		}
 	}
-	return fail(status, "%s: %w%s", k.named(side), err, advice)
+	return exit.With(status, "%s: %w%s", k.named(side), err, advice)
 }
 
 // ended takes what is known from a run, or is the error of one that failed.
@@ -293,7 +294,7 @@ func (k *check) ended(ctx context.Context, side gate.Side, run *report.Run) erro
 	}
 	p := run.Process
 	if p.ExitStatus != 0 || p.TimedOut {
-		what, status := fmt.Sprintf("status %d", p.ExitStatus), statusSelf
+		what, status := fmt.Sprintf("status %d", p.ExitStatus), exit.StatusSelf
 		switch {
 		case p.TimedOut:
 			what, status = "it took longer than --timeout", p.ExitStatus
@@ -304,7 +305,7 @@ func (k *check) ended(ctx context.Context, side gate.Side, run *report.Run) erro
 		if tail != "" {
 			tail = "\n" + tail
 		}
-		return fail(status, "%s failed in %s: %s%s", strings.Join(k.command, " "), k.named(side), what, tail)
+		return exit.With(status, "%s failed in %s: %s%s", strings.Join(k.command, " "), k.named(side), what, tail)
 	}
 	first := k.last == nil
 	warnings := run.Warnings

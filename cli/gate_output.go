@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/gate"
 	"cg/nemb/processor"
 	"cg/report/trend"
@@ -50,14 +51,14 @@ func (k *check) openHistory() (err error) {
 	}
 	repository, notes, err := historyNotes(k.context.Context, name)
 	if err != nil {
-		return fail(statusUsage, "--history: %w", err)
+		return exit.Usage("--history: %w", err)
 	}
 	if repository != nil {
 		k.notes = notes
 		return nil
 	}
 	if k.history, err = openHistory(name); err != nil {
-		return fail(statusUsage, "--history: %w", err)
+		return exit.Usage("--history: %w", err)
 	}
 	k.parts = append(k.parts, name)
 	return nil
@@ -71,14 +72,14 @@ func (k *check) checkNote(ctx context.Context) error {
 	commit := k.trees[gate.Head].rev.Commit
 	text, err := k.repository.Note(ctx, k.notes, commit)
 	if err != nil {
-		return fail(statusUsage, "--history: note %s of %.10s: %w", k.notes, commit, err)
+		return exit.Usage("--history: note %s of %.10s: %w", k.notes, commit, err)
 	}
 	_, cut, err := trend.Read(bytes.NewReader(text))
 	if err == nil && cut {
 		err = errors.New("its last line was cut off")
 	}
 	if err != nil {
-		return fail(statusUsage, "--history: note %s of %.10s: %w (use another name, such as note:cg)", k.notes,
+		return exit.Usage("--history: note %s of %.10s: %w (use another name, such as note:cg)", k.notes,
 			commit, err)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/gate"
 	"cg/near"
 	"cg/work"
@@ -22,10 +23,10 @@ func metricFlag(c *cli.Context) (gate.Metric, error) {
 	whole, unit := metric.Of()
 	switch {
 	case metric != "" && !slices.Contains(gate.Metrics(), string(whole)):
-		return "", fail(statusUsage, "--metric: %q is not known: %s", string(metric),
+		return "", exit.Usage("--metric: %q is not known: %s", string(metric),
 			near.Or(string(whole), gate.Metrics(), "use "+strings.Join(gate.Metrics(), ", ")))
 	case unit == "" && strings.HasSuffix(string(metric), "/"), unit != "" && !whole.IsEnergy():
-		return "", fail(statusUsage, "--metric: %q is not known: for a unit of work use energy/NAME or cpu-energy/NAME",
+		return "", exit.Usage("--metric: %q is not known: for a unit of work use energy/NAME or cpu-energy/NAME",
 			string(metric))
 	}
 	return metric, nil
@@ -35,7 +36,7 @@ func metricFlag(c *cli.Context) (gate.Metric, error) {
 func (k *check) metricOf(c *cli.Context) error {
 	patterns, err := work.ParseAll(textsOf(c, "per"))
 	if err != nil {
-		return fail(statusUsage, "--per: %w", err)
+		return exit.Usage("--per: %w", err)
 	}
 	metric, err := metricFlag(c)
 	if err != nil {
@@ -44,22 +45,22 @@ func (k *check) metricOf(c *cli.Context) error {
 	_, unit := metric.Of()
 	switch {
 	case unit == "" && len(patterns) > 0:
-		return fail(statusUsage, "--per is for --metric energy/NAME: name the unit there, such as energy/%s",
+		return exit.Usage("--per is for --metric energy/NAME: name the unit there, such as energy/%s",
 			patterns[0].Name)
 	case unit != "" && c.String("batch") != "1":
-		return fail(statusUsage, "--batch: a unit of work is counted in the output of one run: leave it out")
+		return exit.Usage("--batch: a unit of work is counted in the output of one run: leave it out")
 	case unit != "" && k.functions:
-		return fail(statusUsage, "--functions: a unit of work is one of the whole command: use another --metric")
+		return exit.Usage("--functions: a unit of work is one of the whole command: use another --metric")
 	}
 	k.plan.Metric = metric
 	for _, p := range patterns {
 		if p.Name != unit {
-			return fail(statusUsage, "--per: %q counts %s, and --metric has %s", p.Text, p.Name, unit)
+			return exit.Usage("--per: %q counts %s, and --metric has %s", p.Text, p.Name, unit)
 		}
 		k.per = append(k.per, p)
 	}
 	if unit != "" && len(k.per) == 0 {
-		return fail(statusUsage, "--metric %s needs --per: a pattern with that name, such as --per '%ss: (?P<%s>\\d+)'",
+		return exit.Usage("--metric %s needs --per: a pattern with that name, such as --per '%ss: (?P<%s>\\d+)'",
 			metric, unit, unit)
 	}
 	return nil
@@ -77,20 +78,20 @@ func (k *check) printed() (*os.File, error) {
 func (k *check) count(ctx context.Context, side gate.Side) (float64, error) {
 	out, err := os.Open(filepath.Join(k.dir, "stdout"))
 	if err != nil {
-		return 0, fail(statusSelf, "%w", err)
+		return 0, exit.Self("%w", err)
 	}
 	defer out.Close()
 	log, err := os.Open(k.log())
 	if err != nil {
-		return 0, fail(statusSelf, "%w", err)
+		return 0, exit.Self("%w", err)
 	}
 	defer log.Close()
 	counts, err := work.Counts(ctx, k.per, out, log)
 	var missing *work.MissingError
 	if errors.As(err, &missing) {
-		return 0, fail(statusSelf, "--per: %w (of %s in %s)", err, strings.Join(k.command, " "), k.named(side))
+		return 0, exit.Self("--per: %w (of %s in %s)", err, strings.Join(k.command, " "), k.named(side))
 	} else if err != nil {
-		return 0, fail(statusSelf, "%w", err)
+		return 0, exit.Self("%w", err)
 	}
 	return counts[k.per[0].Name], nil
 }
@@ -101,6 +102,6 @@ func (k *check) withoutBatch(err error) error {
 	if len(k.per) == 0 || !errors.As(err, &fast) {
 		return err
 	}
-	return fail(statusSelf, "the command takes %v, and the counter needs %v to tell it: let a run do more work",
+	return exit.Self("the command takes %v, and the counter needs %v to tell it: let a run do more work",
 		fast.Took.Round(time.Millisecond), fast.Wanted.Round(time.Millisecond))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/near"
 	"cg/pmsampling/cupti"
 	"cg/shown"
@@ -29,9 +30,9 @@ are for root, unless the driver gives them to every user. docs/gpu.md says more.
 Exit status: 2 if no command is named.`,
 		Action: func(c *cli.Context) error {
 			if !c.Args().Present() {
-				return fail(statusUsage, "gpu: name what to do: list, metrics, sample or decode (see --help)")
+				return exit.Usage("gpu: name what to do: list, metrics, sample or decode (see --help)")
 			}
-			return fail(statusUsage, "gpu: %q is no command of it: %s", c.Args().First(),
+			return exit.Usage("gpu: %q is no command of it: %s", c.Args().First(),
 				near.Or(c.Args().First(), []string{"list", "metrics", "sample", "decode"},
 					"use list, metrics, sample or decode"))
 		},
@@ -46,7 +47,7 @@ func openCUPTI(c *cli.Context) (*cupti.Library, error) {
 	}
 	l, err := cupti.Open(root.Dir)
 	if err != nil {
-		return nil, fail(statusFailure, "%w", err)
+		return nil, exit.Failure("%w", err)
 	}
 	return l, nil
 }
@@ -78,7 +79,7 @@ type gpuRow struct {
 
 func runGPUList(c *cli.Context) error {
 	if c.Args().Present() {
-		return fail(statusUsage, "gpu list: %q: it takes no arguments", c.Args().First())
+		return exit.Usage("gpu list: %q: it takes no arguments", c.Args().First())
 	}
 	l, err := openCUPTI(c)
 	if err != nil {
@@ -86,7 +87,7 @@ func runGPUList(c *cli.Context) error {
 	}
 	devices, err := l.Devices()
 	if err != nil {
-		return fail(statusFailure, "%w", err)
+		return exit.Failure("%w", err)
 	}
 	rows := []gpuRow{}
 	for _, d := range devices {
@@ -109,7 +110,7 @@ func runGPUList(c *cli.Context) error {
 		}
 	}
 	if err == nil && !slices.ContainsFunc(rows, func(r gpuRow) bool { return r.Samples }) {
-		return ended(statusFailure)
+		return exit.Of(exit.StatusFailure)
 	}
 	return err
 }
@@ -181,10 +182,10 @@ type metricRow struct {
 
 func runGPUMetrics(c *cli.Context) error {
 	if c.NArg() > 1 {
-		return fail(statusUsage, "gpu metrics: %q: name one metric at most", c.Args().Get(1))
+		return exit.Usage("gpu metrics: %q: name one metric at most", c.Args().Get(1))
 	}
 	if c.IsSet("chip") && c.IsSet("gpu") {
-		return fail(statusUsage, "gpu metrics: --chip and --gpu both say of what: leave one out")
+		return exit.Usage("gpu metrics: --chip and --gpu both say of what: leave one out")
 	}
 	l, err := openCUPTI(c)
 	if err != nil {
@@ -196,9 +197,9 @@ func runGPUMetrics(c *cli.Context) error {
 			chip, err = l.Chip(c.Int("gpu"))
 		}
 		if errors.Is(err, cupti.ErrAbsent) {
-			return fail(statusFailure, "%w; --chip NAME lists the metrics of a chip without one", err)
+			return exit.Failure("%w; --chip NAME lists the metrics of a chip without one", err)
 		} else if err != nil {
-			return fail(statusFailure, "%w", err)
+			return exit.Failure("%w", err)
 		}
 	}
 	if c.Bool("sets") {
@@ -207,10 +208,10 @@ func runGPUMetrics(c *cli.Context) error {
 	host, err := l.Host(chip, "", nil)
 	if err != nil {
 		if chips, e := l.Chips(); e == nil && !slices.Contains(chips, chip) {
-			return fail(statusFailure, "--chip: CUPTI %d%s knows no chip %s: %s", l.Version, inCUDA(l), chip,
+			return exit.Failure("--chip: CUPTI %d%s knows no chip %s: %s", l.Version, inCUDA(l), chip,
 				near.Or(chip, chips, "use "+strings.Join(chips, ", ")))
 		}
-		return fail(statusFailure, "%w", err)
+		return exit.Failure("%w", err)
 	}
 	defer host.Close()
 	if c.Args().Present() {
@@ -224,7 +225,7 @@ func runGPUMetrics(c *cli.Context) error {
 func putNames(c *cli.Context, list func(string) ([]string, error), of, key string) error {
 	names, err := list(of)
 	if err != nil {
-		return fail(statusFailure, "%w", err)
+		return exit.Failure("%w", err)
 	}
 	if c.Bool("json") {
 		return putJSON(map[string][]string{key: append([]string{}, names...)})
@@ -262,12 +263,12 @@ func putMetrics(c *cli.Context, host *cupti.Host) error {
 	for _, kind := range cupti.Kinds {
 		names, err := host.Base(kind)
 		if err != nil {
-			return fail(statusFailure, "%w", err)
+			return exit.Failure("%w", err)
 		}
 		for _, name := range names {
 			p, err := host.Properties(name, kind)
 			if err != nil && !errors.Is(err, cupti.ErrMetric) { // it describes some of its names not
-				return fail(statusFailure, "%w", err)
+				return exit.Failure("%w", err)
 			}
 			if search == "" || strings.Contains(strings.ToLower(name+"\n"+p.Description), search) {
 				rows = append(rows, metricRow{name, kind.String(), p.Unit, p.Dimension, p.Description})
@@ -287,7 +288,7 @@ func putMetrics(c *cli.Context, host *cupti.Host) error {
 		}
 	}
 	if len(rows) == 0 {
-		return fail(statusFailure, "chip %s has no metric with %q", host.Chip, c.String("search"))
+		return exit.Failure("chip %s has no metric with %q", host.Chip, c.String("search"))
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cg/cli/exit"
 	"cg/pmsampling"
 	"cg/pmsampling/cupti"
 )
@@ -81,16 +82,16 @@ func (e *evaluation) ask(call gpuCall, more []byte) (a gpuAnswer, err error) {
 // died says why the process is gone.
 func (e *evaluation) died() error {
 	e.in.Close()
-	var exit *exec.ExitError
-	if err := e.cmd.Wait(); !errors.As(err, &exit) {
+	var failed *exec.ExitError
+	if err := e.cmd.Wait(); !errors.As(err, &failed) {
 		return fmt.Errorf("gpu serve: it ended (%w)", err)
 	}
-	status, ok := exit.Sys().(unix.WaitStatus)
-	if ok && status.Signaled() || exit.ExitCode() == statusSelf { // as cg ends when its C code crashes
+	status, ok := failed.Sys().(unix.WaitStatus)
+	if ok && status.Signaled() || failed.ExitCode() == exit.StatusSelf { // as cg ends when its C code crashes
 		return errCrashed
 	}
 	line, _, _ := bytes.Cut(bytes.TrimSpace(e.said.Bytes()), []byte("\n"))
-	return fmt.Errorf("gpu serve: it ended with status %d: %s", exit.ExitCode(), line)
+	return fmt.Errorf("gpu serve: it ended with status %d: %s", failed.ExitCode(), line)
 }
 
 // Evaluate computes the values of samples from to to, without to.

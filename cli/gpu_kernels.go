@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/nemb/node"
 	"cg/pmsampling"
 	"cg/pmsampling/beside"
@@ -66,11 +67,11 @@ func (w gpuWishes) countersOf(rank *node.Member) func() (*beside.Recorder, error
 
 func gpuWishesOf(c *cli.Context) (w gpuWishes, err error) {
 	if w.launches = c.Bool("gpu-launches"); w.launches && c.Bool("gpu-kernels") {
-		return w, fail(statusUsage, "--gpu-kernels and --gpu-launches tell the same: leave one out")
+		return w, exit.Usage("--gpu-kernels and --gpu-launches tell the same: leave one out")
 	}
 	if w.launches {
 		if other := os.Getenv(nvtxInjection); other != "" {
-			return w, fail(statusSelf, "--gpu-launches: %s is set (%s): another tool wants to be loaded into the "+
+			return w, exit.Self("--gpu-launches: %s is set (%s): another tool wants to be loaded into the "+
 				"program, and NVTX loads one; unset it, or leave out --gpu-launches", nvtxInjection, other)
 		}
 	}
@@ -83,7 +84,7 @@ func gpuWishesOf(c *cli.Context) (w gpuWishes, err error) {
 	if c.IsSet("gpu-metrics") {
 		w.counters, err = gpuCounters(c)
 	} else if given(c, "gpu-interval") {
-		err = fail(statusUsage, "--gpu-interval is for --gpu-metrics")
+		err = exit.Usage("--gpu-interval is for --gpu-metrics")
 	}
 	return w, err
 }
@@ -92,7 +93,7 @@ func gpuWishesOf(c *cli.Context) (w gpuWishes, err error) {
 func gpuCounters(c *cli.Context) (func(beside.Claim) (*beside.Recorder, error), error) {
 	config := pmsampling.Config{Trigger: pmsampling.GPUTimeInterval}
 	if config.Metrics = metricNames(c.String("gpu-metrics")); len(config.Metrics) == 0 {
-		return nil, fail(statusUsage, "--gpu-metrics: name what is sampled: A,B (cg gpu metrics lists them)")
+		return nil, exit.Usage("--gpu-metrics: name what is sampled: A,B (cg gpu metrics lists them)")
 	}
 	if err := gpuInterval("gpu-interval", c.String("gpu-interval"), &config); err != nil {
 		return nil, err
@@ -103,12 +104,12 @@ func gpuCounters(c *cli.Context) (func(beside.Claim) (*beside.Recorder, error), 
 	}
 	l, err := cupti.Open(root.Dir)
 	if err != nil {
-		return nil, fail(statusSelf, "--gpu-metrics: %w", err)
+		return nil, exit.Self("--gpu-metrics: %w", err)
 	}
 	return func(claim beside.Claim) (*beside.Recorder, error) {
 		r, err := beside.Begin(l, config, claim)
 		if err != nil {
-			return nil, fail(statusSelf, "--gpu-metrics: %w", err)
+			return nil, exit.Self("--gpu-metrics: %w", err)
 		}
 		return r, nil
 	}, nil
@@ -132,7 +133,7 @@ func otherInjection() (variable, library, by string) {
 // kernelLibrary finds CUPTI for --gpu-kernels, or says why it goes without. One tool at a time can be in a program.
 func kernelLibrary(c *cli.Context) (path, why string, err error) {
 	if other := os.Getenv(nvtxInjection); other != "" {
-		return "", "", fail(statusSelf, "--gpu-kernels: %s is set (%s): another tool wants to be loaded into the "+
+		return "", "", exit.Self("--gpu-kernels: %s is set (%s): another tool wants to be loaded into the "+
 			"program, and NVTX loads one; unset it, or leave out --gpu-kernels", nvtxInjection, other)
 	}
 	if name, other, _ := otherInjection(); other != "" {

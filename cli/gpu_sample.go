@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/cli/exit"
 	"cg/launcher"
 	"cg/pmsampling"
 	"cg/pmsampling/cgpm"
@@ -68,20 +69,20 @@ or is not found; 1 (125 with CMD) if sampling fails; 2 usage.`,
 func gpuConfig(c *cli.Context) (set pmsampling.Config, err error) {
 	set = pmsampling.Config{Set: c.String("set"), Trigger: pmsampling.GPUTimeInterval}
 	if set.Metrics = metricNames(c.String("metrics")); len(set.Metrics) == 0 {
-		return set, fail(statusUsage, "gpu sample: name what is sampled: --metrics A,B (cg gpu metrics lists them)")
+		return set, exit.Usage("gpu sample: name what is sampled: --metrics A,B (cg gpu metrics lists them)")
 	}
 	if err := gpuInterval("interval", c.String("interval"), &set); err != nil {
 		return set, err
 	}
 	if set.Buffer, err = bytesOf(c.String("hardware-buffer")); err != nil {
-		return set, fail(statusUsage, "--hardware-buffer: %w", err)
+		return set, exit.Usage("--hardware-buffer: %w", err)
 	}
 	switch c.String("append") {
 	case "oldest":
 	case "latest":
 		set.Append = pmsampling.KeepLatest
 	default:
-		return set, fail(statusUsage, "--append: %q: use oldest or latest", c.String("append"))
+		return set, exit.Usage("--append: %q: use oldest or latest", c.String("append"))
 	}
 	return set, nil
 }
@@ -101,14 +102,14 @@ func gpuInterval(flag, interval string, set *pmsampling.Config) error {
 	if cycles, ok := strings.CutSuffix(interval, "cycles"); ok {
 		n, err := strconv.ParseUint(strings.TrimSpace(cycles), 10, 63)
 		if err != nil || n == 0 {
-			return fail(statusUsage, "--%s: %q is no number of cycles: use such as 20000cycles", flag, interval)
+			return exit.Usage("--%s: %q is no number of cycles: use such as 20000cycles", flag, interval)
 		}
 		set.Trigger, set.Interval = pmsampling.GPUSysclkInterval, n
 		return nil
 	}
 	d, err := time.ParseDuration(interval)
 	if err != nil || d <= 0 {
-		return fail(statusUsage, "--%s: %q is not a time: use such as 10us, 1ms, or 20000cycles", flag, interval)
+		return exit.Usage("--%s: %q is not a time: use such as 10us, 1ms, or 20000cycles", flag, interval)
 	}
 	set.Interval = uint64(d)
 	return nil
@@ -144,11 +145,11 @@ type recording struct {
 func openRecording(c *cli.Context, endings []string) (*recording, error) {
 	r := &recording{out: &output{flag: "-o", name: c.String("output")}}
 	if ending := filepath.Ext(r.out.name); r.out.name != "" && r.out.name != "-" && !slices.Contains(endings, ending) {
-		return nil, fail(statusUsage, "-o: %s: the name has to end in %s or %s", r.out.name,
+		return nil, exit.Usage("-o: %s: the name has to end in %s or %s", r.out.name,
 			strings.Join(endings[:len(endings)-1], ", "), endings[len(endings)-1])
 	}
 	if r.out.name == "-" && launcher.Closed(1) {
-		return nil, fail(statusUsage, "standard output is closed and the samples would be lost: name a file with -o")
+		return nil, exit.Usage("standard output is closed and the samples would be lost: name a file with -o")
 	}
 	return r, r.out.open()
 }
@@ -229,11 +230,11 @@ func runGPUSample(c *cli.Context) error {
 	}
 	limit, err := duration(c.String("duration"))
 	if err != nil {
-		return fail(statusUsage, "--duration: %w", err)
+		return exit.Usage("--duration: %w", err)
 	}
-	status := statusFailure
+	status := exit.StatusFailure
 	if c.Args().Present() {
-		status = statusSelf
+		status = exit.StatusSelf
 	}
 	r, err := openRecording(c, append(slices.Clone(rows.Endings), cgpm.Ending))
 	if err != nil {
@@ -242,15 +243,15 @@ func runGPUSample(c *cli.Context) error {
 	defer r.out.abandon()
 	l, err := openCUPTI(c)
 	if err != nil {
-		return fail(status, "%w", err)
+		return exit.With(status, "%w", err)
 	}
 	s, err := pmsampling.Begin(l, c.Int("gpu"), config)
 	if err != nil {
-		return fail(status, "%w", err)
+		return exit.With(status, "%w", err)
 	}
 	defer s.Close()
 	if err := r.begin(gpuHead(l, s, c.Int("gpu"))); err != nil {
-		return fail(status, "-o: %w", err)
+		return exit.With(status, "-o: %w", err)
 	}
 	return sampleWhile(c.Args().Slice(), limit, s, r)
 }
@@ -270,7 +271,7 @@ func sampleWhile(args []string, limit time.Duration, s *pmsampling.Session, r *r
 	var child *launcher.Child
 	var ended <-chan struct{}
 	asked := make(chan os.Signal, 2)
-	status := statusFailure
+	status := exit.StatusFailure
 	if len(args) > 0 {
 		command := launcher.Cmd{Args: args}
 		if r.out.name == "-" {
@@ -278,9 +279,9 @@ func sampleWhile(args []string, limit time.Duration, s *pmsampling.Session, r *r
 		}
 		var err error
 		if child, err = launcher.Start(command); err != nil {
-			return refused(err)
+			return exit.Refused(err)
 		}
-		ended, status = child.Ended(), statusSelf
+		ended, status = child.Ended(), exit.StatusSelf
 	} else {
 		signal.Notify(asked, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	}
@@ -312,9 +313,9 @@ func sampleWhile(args []string, limit time.Duration, s *pmsampling.Session, r *r
 	}
 	r.tell(tail)
 	if err != nil {
-		return fail(status, "%w", err)
+		return exit.With(status, "%w", err)
 	}
-	return endedAs(result)
+	return exit.Like(result)
 }
 
 func gpuDecodeCommand() *cli.Command {
@@ -340,17 +341,17 @@ written), or nothing computes it; 2 usage.`,
 
 func runGPUDecode(c *cli.Context) error {
 	if c.NArg() != 1 {
-		return fail(statusUsage, "gpu decode: name one file: cg gpu decode FILE.cgpm")
+		return exit.Usage("gpu decode: name one file: cg gpu decode FILE.cgpm")
 	}
 	name := c.Args().First()
 	f, err := os.Open(name)
 	if err != nil {
-		return fail(statusFailure, "%w", err)
+		return exit.Failure("%w", err)
 	}
 	defer f.Close()
 	file, err := cgpm.NewReader(f)
 	if err != nil {
-		return fail(statusFailure, "%s: %w", name, err)
+		return exit.Failure("%s: %w", name, err)
 	}
 	r, err := openRecording(c, rows.Endings)
 	if err != nil {
@@ -365,11 +366,11 @@ func runGPUDecode(c *cli.Context) error {
 		return err
 	}
 	if err := r.begin(file.Head); err != nil {
-		return fail(statusFailure, "-o: %w", err)
+		return exit.Failure("-o: %w", err)
 	}
 	e, err := newEvaluation(root.Dir)
 	if err != nil {
-		return fail(statusFailure, "gpu decode: %w", err)
+		return exit.Failure("gpu decode: %w", err)
 	}
 	defer e.Close()
 	for {
@@ -383,13 +384,13 @@ func runGPUDecode(c *cli.Context) error {
 			continue
 		case errors.Is(err, io.EOF), errors.Is(err, cgpm.ErrCut):
 			if e := r.end(file.Tail); e != nil {
-				return fail(statusFailure, "%w", e)
+				return exit.Failure("%w", e)
 			}
 			if r.tell(file.Tail); errors.Is(err, cgpm.ErrCut) {
-				return fail(statusFailure, "%s: %w; what it has is decoded", name, err)
+				return exit.Failure("%s: %w; what it has is decoded", name, err)
 			}
 			return nil
 		}
-		return fail(statusFailure, "%s: %w", name, err)
+		return exit.Failure("%s: %w", name, err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/cli/exit"
 	"cg/pmsampling"
 	"cg/pmsampling/cupti"
 )
@@ -93,7 +94,7 @@ func runGPUServe(c *cli.Context) (err error) {
 		if err := s.next(); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
-			return fail(statusFailure, "gpu serve: %w", err)
+			return exit.Failure("gpu serve: %w", err)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/docs"
 	"cg/gate"
 	"cg/languages"
@@ -267,7 +268,7 @@ func find(m manual.Command, words []string) (manual.Command, error) {
 			if i == 0 {
 				names = append(names, topicNames()...)
 			}
-			return m, fail(statusUsage, "help: there is nothing about %q%s", strings.Join(words, " "),
+			return m, exit.Usage("help: there is nothing about %q%s", strings.Join(words, " "),
 				strings.TrimSuffix(": "+near.Or(w, names, "cg --help lists the commands"), ": "))
 		}
 		m = m.Commands[k]
@@ -378,11 +379,11 @@ own file:
 Exit status: 0; 2 usage.`,
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 1 {
-				return fail(statusUsage, "completion: name one shell: %s", strings.Join(manual.Shells(), ", "))
+				return exit.Usage("completion: name one shell: %s", strings.Join(manual.Shells(), ", "))
 			}
 			script := manualOf(c.App).Completion(c.Args().First())
 			if script == "" {
-				return fail(statusUsage, "completion: there is none for %q: %s", c.Args().First(),
+				return exit.Usage("completion: there is none for %q: %s", c.Args().First(),
 					near.Or(c.Args().First(), manual.Shells(), "use "+strings.Join(manual.Shells(), ", ")))
 			}
 			return put("%s", shown.Safe(script))
@@ -412,16 +413,16 @@ Exit status: 0; 1 if DIR cannot be written; 2 usage.`,
 				return put("%s", shown.Safe(page.Man("cg "+Version, related(m, page))))
 			}
 			if c.Args().Present() {
-				return fail(statusUsage, "man: -o writes the pages of all commands: leave out %q", c.Args().First())
+				return exit.Usage("man: -o writes the pages of all commands: leave out %q", c.Args().First())
 			}
 			if err := os.MkdirAll(dir, 0o777); err != nil {
-				return fail(statusFailure, "man: %w", err)
+				return exit.Failure("man: %w", err)
 			}
 			for _, page := range m.All() {
 				name := strings.ReplaceAll(page.Path, " ", "-") + ".1"
 				text := page.Man("cg "+Version, related(m, page))
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-					return fail(statusFailure, "man: %w", err)
+					return exit.Failure("man: %w", err)
 				}
 			}
 			return nil

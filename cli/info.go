@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/nemb"
 	"cg/nemb/doctor"
 	"cg/shown"
@@ -57,7 +58,7 @@ func runInfo(c *cli.Context) error {
 // survey looks at the machine of a command's --sysroot and --sensors.
 func survey(c *cli.Context) (*doctor.Survey, nemb.Root, error) {
 	if c.Args().Present() {
-		return nil, nemb.Root{}, fail(statusUsage, "%s takes no arguments: %q", c.Command.Name, c.Args().First())
+		return nil, nemb.Root{}, exit.Usage("%s takes no arguments: %q", c.Command.Name, c.Args().First())
 	}
 	root, err := sysroot(c)
 	if err != nil {
@@ -65,7 +66,7 @@ func survey(c *cli.Context) (*doctor.Survey, nemb.Root, error) {
 	}
 	s, err := doctor.Look(root, c.StringSlice("sensors"))
 	if errors.Is(err, nemb.ErrUnknownSource) {
-		err = fail(statusUsage, "-s: %w", err)
+		err = exit.Usage("-s: %w", err)
 	}
 	return s, root, err
 }

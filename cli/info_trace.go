@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/recorder"
 	"cg/report/figures"
 	"cg/shown"
@@ -23,23 +24,23 @@ type traceRank struct {
 func traceInfo(c *cli.Context) error {
 	for _, flag := range []string{"sensors", "sysroot"} {
 		if c.IsSet(flag) {
-			return fail(statusUsage, "info: --%s is for the machine, and a trace has no sensors", flag)
+			return exit.Usage("info: --%s is for the machine, and a trace has no sensors", flag)
 		}
 	}
 	if c.NArg() > 1 {
-		return fail(statusUsage, "info: %d folders: name one", c.NArg())
+		return exit.Usage("info: %d folders: name one", c.NArg())
 	}
 	dir := c.Args().First()
 	t, err := recorder.Open(dir)
 	if err != nil {
-		return fail(statusFailure, "%s: %w", dir, err)
+		return exit.Failure("%s: %w", dir, err)
 	}
 	var ranks []traceRank
 	total := uint64(0)
 	for i := range t.Ranks {
 		n, err := t.Records(i)
 		if err != nil {
-			return fail(statusFailure, "%s: %w", dir, err)
+			return exit.Failure("%s: %w", dir, err)
 		}
 		ranks = append(ranks, traceRank{i, n})
 		total += n

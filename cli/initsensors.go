@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
+	"cg/cli/exit"
 	"cg/nemb/access"
 	"cg/shown"
 )
@@ -56,23 +57,23 @@ func runInitSensors(c *cli.Context) error {
 		return nil
 	}
 	if os.Geteuid() != 0 {
-		return fail(statusFailure, "init-sensors: that takes root, and nothing was done: sudo cg init-sensors")
+		return exit.Failure("init-sensors: that takes root, and nothing was done: sudo cg init-sensors")
 	}
 	if err := plan.Check(); err != nil {
-		return fail(statusFailure, "init-sensors: %w", err)
+		return exit.Failure("init-sensors: %w", err)
 	}
 	if !c.Bool("yes") {
 		if !term.IsTerminal(int(os.Stdin.Fd())) {
-			return fail(statusFailure, "init-sensors: nothing was done: there is no terminal to ask on (say --yes)")
+			return exit.Failure("init-sensors: nothing was done: there is no terminal to ask on (say --yes)")
 		}
 		shown.Fprintf(os.Stderr, "Do this? [y/N] ")
 		answer, _ := bufio.NewReader(os.Stdin).ReadString('\n')
 		if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
-			return fail(statusFailure, "init-sensors: nothing was done")
+			return exit.Failure("init-sensors: nothing was done")
 		}
 	}
 	if err := plan.Run(func(access.Step) {}); err != nil {
-		return fail(statusFailure,
+		return exit.Failure(
 			"init-sensors: %w; what came before it is done (cg init-sensors --undo takes it back)", err)
 	}
 	if plan.After != "" {
@@ -84,16 +85,16 @@ func runInitSensors(c *cli.Context) error {
 // planSensors checks the flags and plans what they say.
 func planSensors(c *cli.Context) (*access.Plan, error) {
 	if c.Args().Present() {
-		return nil, fail(statusUsage, "init-sensors takes no arguments: %q", c.Args().First())
+		return nil, exit.Usage("init-sensors takes no arguments: %q", c.Args().First())
 	}
 	method := c.String("method")
 	if method != "" && method != "group" && method != "setcap" {
-		return nil, fail(statusUsage, "--method: %q is not known: use group or setcap", method)
+		return nil, exit.Usage("--method: %q is not known: use group or setcap", method)
 	}
 	undo := c.Bool("undo")
 	for _, flag := range []string{"method", "group", "user"} {
 		if undo && c.IsSet(flag) {
-			return nil, fail(statusUsage, "--undo takes back what was done, whatever it was: leave out --%s", flag)
+			return nil, exit.Usage("--undo takes back what was done, whatever it was: leave out --%s", flag)
 		}
 	}
 	root, err := sysroot(c)
@@ -106,14 +107,14 @@ func planSensors(c *cli.Context) (*access.Plan, error) {
 		}
 		if method == "" {
 			if method, err = access.DefaultMethod(root); err != nil {
-				return nil, fail(statusFailure, "init-sensors: %w", err)
+				return nil, exit.Failure("init-sensors: %w", err)
 			}
 		}
 	}
 	without := map[string][]string{"setcap": {"group", "user"}, "group": {"program"}}
 	for _, flag := range without[method] {
 		if given(c, flag) {
-			return nil, fail(statusUsage,
+			return nil, exit.Usage(
 				"--%s has no effect on %s, which is how it is done here: leave it out, or choose another --method",
 				flag, method)
 		}
@@ -136,7 +137,7 @@ func planSensors(c *cli.Context) (*access.Plan, error) {
 			access.Request{Method: method, Group: c.String("group"), User: user, Program: program})
 	}
 	if err != nil && !errors.Is(err, access.ErrNothing) {
-		return nil, fail(statusFailure, "init-sensors: %w", err)
+		return nil, exit.Failure("init-sensors: %w", err)
 	}
 	return plan, err
 }

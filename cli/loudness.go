@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
+	"cg/cli/exit"
 	"cg/shown"
 )
 
@@ -71,10 +72,10 @@ func withLoudness(c *cli.Command) {
 func setLoudness(c *cli.Context) error {
 	level, err := logLevel(c.String("log-level"))
 	if err != nil {
-		return fail(statusUsage, "--log-level: %w", err)
+		return exit.Usage("--log-level: %w", err)
 	}
 	if c.Bool("quiet") && given(c, "quiet") && given(c, "log-level") {
-		return fail(statusUsage, "--quiet and --log-level both say how much is said: leave one out")
+		return exit.Usage("--quiet and --log-level both say how much is said: leave one out")
 	}
 	if c.Bool("quiet") && !given(c, "log-level") {
 		level = slog.LevelError

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/nemb"
 	"cg/nemb/habits"
 	"cg/nemb/idle"
@@ -44,16 +45,16 @@ func openMachine(ctx context.Context, c *cli.Context) (*machine, error) {
 	case f := <-found:
 		m.found, err = f.found, f.err
 	case <-ctx.Done():
-		return nil, fail(128+int(interrupted(ctx)), "interrupted while the sensors were looked for")
+		return nil, exit.With(128+int(exit.Interrupted(ctx)), "interrupted while the sensors were looked for")
 	}
 	switch {
 	case errors.Is(err, nemb.ErrUnknownSource):
-		return nil, fail(statusUsage, "-s: %w", err)
+		return nil, exit.Usage("-s: %w", err)
 	case err != nil:
-		return nil, fail(statusSelf, "%w", err)
+		return nil, exit.Self("%w", err)
 	case len(want) > 0 && len(m.found.Sensors) == 0:
 		m.close()
-		return nil, fail(statusSelf, "-s %s: none of these can be read here%s", strings.Join(want, ","),
+		return nil, exit.Self("-s %s: none of these can be read here%s", strings.Join(want, ","),
 			because(slices.Concat(m.found.Denied, m.found.Hung)))
 	}
 	if folder, ok := habitsFolder(); ok {
@@ -108,7 +109,7 @@ func sysroot(c *cli.Context) (nemb.Root, error) {
 		return root, nil
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nemb.Root{}, fail(statusUsage, "--sysroot: %s is not a directory", dir)
+		return nemb.Root{}, exit.Usage("--sysroot: %s is not a directory", dir)
 	}
 	var err error
 	root.Dir, err = filepath.Abs(dir)

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
+	"cg/cli/exit"
 	"cg/events"
 	"cg/experiment"
 	"cg/instrument"
@@ -168,10 +169,10 @@ func runMeasure(c *cli.Context) error {
 		measureProgram = measureOften
 	}
 	if !isSampled(c) && given(c, "duration") {
-		return fail(statusUsage, "%s", durationOfPid)
+		return exit.Usage("%s", durationOfPid)
 	}
 	if !isSampled(c) && !c.Bool("inner") && given(c, "rate") {
-		return fail(statusUsage, "--rate is for --sample, --pid and --inner")
+		return exit.Usage("--rate is for --sample, --pid and --inner")
 	}
 	if isSampled(c) {
 		often, measureProgram = false, measureLooked
@@ -190,9 +191,9 @@ func runMeasure(c *cli.Context) error {
 
 // neverRan tells why a program was not started, "" for another end; the status is cg's.
 func neverRan(err error) (status int, why string) {
-	var f *failure
-	if errors.As(err, &f) && f.err != nil && f.status >= statusSelf && f.status <= statusNotFound {
-		return f.status, f.Error()
+	var f *exit.Error
+	if errors.As(err, &f) && f.Err != nil && f.Status >= exit.StatusSelf && f.Status <= exit.StatusNotFound {
+		return f.Status, f.Error()
 	}
 	return 0, ""
 }
@@ -213,18 +214,18 @@ func programOf(c *cli.Context) (p program, err error) {
 		return p, err
 	}
 	if p.granularity.HasPlaces() && !hasPlaces(p.language) {
-		return p, fail(statusUsage, "-g %s is for %s: use -g fine for a %s program", p.granularity, titles(hasPlaces),
+		return p, exit.Usage("-g %s is for %s: use -g fine for a %s program", p.granularity, titles(hasPlaces),
 			p.language.Title)
 	}
 	if p.inner != nil && !hasInner(p.language) {
-		return p, fail(statusUsage, "--inner is for %s: use --sample for a %s program", titles(hasInner),
+		return p, exit.Usage("--inner is for %s: use --sample for a %s program", titles(hasInner),
 			p.language.Title)
 	}
 	if p.instrumented && !p.language.RunsAlone() {
-		return p, fail(statusUsage, "--instrumented: no %s program has checkpoints of its own", p.language.Title)
+		return p, exit.Usage("--instrumented: no %s program has checkpoints of its own", p.language.Title)
 	}
 	if err := p.language.Check(p.target); err != nil {
-		return p, refused(err)
+		return p, exit.Refused(err)
 	}
 	p.gpu, err = gpuWishesOf(c)
 	return p, err
@@ -304,7 +305,7 @@ func measureOnce(c *cli.Context, written *bool) error {
 		return err
 	}
 	if c.String("ranks") != "" && (o.gpu.kernels != "" || o.gpu.launches) {
-		return fail(statusUsage, "--gpu-kernels and --gpu-launches: the energy of GPUs is divided among the ranks of "+
+		return exit.Usage("--gpu-kernels and --gpu-launches: the energy of GPUs is divided among the ranks of " +
 			"a node, and not among their kernels: leave them out, or measure one rank without --ranks")
 	}
 	var dir string
@@ -335,7 +336,7 @@ func measureOnce(c *cli.Context, written *bool) error {
 // measureProgram makes the run of a program with checkpoints, which may be a rank of a job.
 func measureProgram(c *cli.Context, o program, s stage, written *bool) error {
 	if s.rank != nil && o.inner != nil {
-		return fail(statusUsage, "--inner: the samples are of one run, and a rank's run becomes a part of the job's: "+
+		return exit.Usage("--inner: the samples are of one run, and a rank's run becomes a part of the job's: " +
 			"leave it out")
 	}
 	x := o.with(s.conditions, s.dir)
@@ -373,7 +374,7 @@ func measureProgram(c *cli.Context, o program, s stage, written *bool) error {
 		}
 		return err
 	}
-	return fail(statusSelf, "%w; the report is without it", perCall)
+	return exit.Self("%w; the report is without it", perCall)
 }
 
 // addPerCall says what calls of functions take. An error is of the last that the run does not tell.
@@ -399,15 +400,14 @@ func runConditions(m *machine, interval time.Duration) (s experiment.Conditions,
 
 // notStarted is the error of a program that was not started.
 func notStarted(ctx context.Context, err error) error {
-	var f *failure
+	var f *exit.Error
 	switch {
 	case errors.As(err, &f):
 		return err
 	case ctx.Err() != nil:
-		return &failure{128 + int(interrupted(ctx)), errors.New("interrupted before the program was started"),
-			interrupted(ctx)}
+		return exit.By(exit.Interrupted(ctx), "interrupted before the program was started")
 	}
-	return refused(err)
+	return exit.Refused(err)
 }
 
 // spool gives standard input as a file that can be read again from its start.
@@ -416,7 +416,7 @@ func spool(in *os.File, dir string) (*os.File, error) {
 		in = os.Stdin
 	}
 	if term.IsTerminal(int(in.Fd())) {
-		return nil, fail(statusUsage, "a program that is typed in cannot be instrumented: save it to a file")
+		return nil, exit.Usage("a program that is typed in cannot be instrumented: save it to a file")
 	}
 	if info, err := in.Stat(); err == nil && info.Mode().IsRegular() {
 		if at, err := in.Seek(0, io.SeekCurrent); err == nil && at == 0 {
@@ -431,32 +431,9 @@ func spool(in *os.File, dir string) (*os.File, error) {
 		_, err = f.Seek(0, io.SeekStart)
 	}
 	if err != nil {
-		return nil, fail(statusSelf, "reading the program from standard input: %w", err)
+		return nil, exit.Self("reading the program from standard input: %w", err)
 	}
 	return f, nil
-}
-
-// interrupted is the signal that ended a context.
-func interrupted(ctx context.Context) unix.Signal {
-	for _, s := range []unix.Signal{unix.SIGTERM, unix.SIGHUP} {
-		if strings.Contains(context.Cause(ctx).Error(), s.String()) {
-			return s
-		}
-	}
-	return unix.SIGINT
-}
-
-// refused gives an error of a room the status it ends cg with.
-func refused(err error) error {
-	var l *languages.Error
-	var e *launcher.Error
-	switch {
-	case errors.As(err, &l):
-		return &failure{status: l.Status, err: err}
-	case errors.As(err, &e):
-		return &failure{status: e.Status, err: err}
-	}
-	return &failure{status: statusSelf, err: err}
 }
 
 type options struct {
@@ -476,33 +453,33 @@ type options struct {
 
 func measureOptions(c *cli.Context) (o options, err error) {
 	if o.granularity, err = instrument.ParseGranularity(c.String("granularity")); err != nil {
-		return o, fail(statusUsage, "-g: %w", err)
+		return o, exit.Usage("-g: %w", err)
 	}
 	if o.interval, err = precision(c.String("precision")); err != nil {
-		return o, fail(statusUsage, "-p: %w", err)
+		return o, exit.Usage("-p: %w", err)
 	}
 	modes := map[string]launcher.PtyMode{"auto": launcher.Auto, "always": launcher.Always, "never": launcher.Never}
 	var ok bool
 	if o.command.Pty, ok = modes[c.String("pty")]; !ok {
-		return o, fail(statusUsage, "--pty: %q is not known: use auto, always or never", c.String("pty"))
+		return o, exit.Usage("--pty: %q is not known: use auto, always or never", c.String("pty"))
 	}
 	if c.Bool("live") {
 		o.live = newLiveLine()
 		o.command.Line = o.live.on()
 	}
 	if o.baseline, err = baselineTime(c.String("baseline")); err != nil {
-		return o, fail(statusUsage, "--baseline: %w", err)
+		return o, exit.Usage("--baseline: %w", err)
 	}
 	if o.noise, err = noiseLimits(c); err != nil {
 		return o, err
 	}
 	if o.command.Timeout, err = duration(c.String("timeout")); err != nil {
-		return o, fail(statusUsage, "--timeout: %w", err)
+		return o, exit.Usage("--timeout: %w", err)
 	}
 	if name := c.String("stdin"); name != "" {
 		f, err := os.Open(name)
 		if err != nil {
-			return o, fail(statusUsage, "--stdin: %w", err)
+			return o, exit.Usage("--stdin: %w", err)
 		}
 		o.command.Stdin = f
 	}
@@ -515,14 +492,14 @@ func measureOptions(c *cli.Context) (o options, err error) {
 	o.instrumented = c.Bool("instrumented")
 	if o.maxDepth = c.Int("max-depth"); o.maxDepth < 0 {
 		return o,
-			fail(statusUsage, "--max-depth: %d is no number of calls: use 1 or more, or 0 for no limit", o.maxDepth)
+			exit.Usage("--max-depth: %d is no number of calls: use 1 or more, or 0 for no limit", o.maxDepth)
 	}
 	if o.overhead, err = overhead(c.String("overhead")); err != nil {
-		return o, fail(statusUsage, "--overhead: %w", err)
+		return o, exit.Usage("--overhead: %w", err)
 	}
 	if o.granularity.HasPlaces() {
 		if o.overhead > 0 && given(c, "overhead") {
-			return o, fail(statusUsage, "--overhead: with -g %s each event is timed: leave it out", o.granularity)
+			return o, exit.Usage("--overhead: with -g %s each event is timed: leave it out", o.granularity)
 		}
 		o.overhead = 0
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/cli/exit"
 	"cg/instrument"
 	"cg/launcher"
 	"cg/report"
@@ -57,7 +57,7 @@ func linesOf(c *cli.Context, g instrument.Granularity) (w linesWish, err error) 
 	case len(words) == 0:
 		return w, nil
 	case !g.HasPlaces():
-		return w, fail(statusUsage, "--lines goes with -g line or -g block, of which it says the functions: -g is %s",
+		return w, exit.Usage("--lines goes with -g line or -g block, of which it says the functions: -g is %s",
 			g)
 	case len(words) == 1 && words[0] == "all":
 		return w, nil
@@ -70,11 +70,11 @@ func linesOf(c *cli.Context, g instrument.Granularity) (w linesWish, err error) 
 	for _, name := range words {
 		switch {
 		case name == "all" || name == "auto" || strings.HasSuffix(name, ".json"):
-			return w, fail(statusUsage, "--lines: %s stands alone, and there are %d names", name, len(words))
+			return w, exit.Usage("--lines: %s stands alone, and there are %d names", name, len(words))
 		case name == "":
-			return w, fail(statusUsage, "--lines: a name is empty")
+			return w, exit.Usage("--lines: a name is empty")
 		case isPath(name):
-			return w, fail(statusUsage, "--lines: %q is a file, and no name of a function: use all, auto, names "+
+			return w, exit.Usage("--lines: %q is a file, and no name of a function: use all, auto, names "+
 				"such as work or Parser.*, or the .json of an earlier report", name)
 		}
 		w.of = append(w.of, instrument.FunctionIn{Name: name})
@@ -93,20 +93,20 @@ func isPath(word string) bool {
 func linesFrom(name string) (w linesWish, err error) {
 	f, done, err := openSaved(name)
 	if err != nil {
-		return w, fail(statusUsage, "--lines: %s: %w", name, err)
+		return w, exit.Usage("--lines: %s: %w", name, err)
 	}
 	defer done()
 	r, err := report.ReadFrom(f)
 	if err != nil {
-		return w, fail(statusUsage, "--lines: %s: %w (it takes a run that cg measure -g fine -o has written)", name,
+		return w, exit.Usage("--lines: %s: %w (it takes a run that cg measure -g fine -o has written)", name,
 			err)
 	}
 	if r.Meta.Granularity == string(instrument.Coarse) {
-		return w, fail(statusUsage, "--lines: %s is of a run with -g coarse, which tells no functions apart: make one "+
+		return w, exit.Usage("--lines: %s is of a run with -g coarse, which tells no functions apart: make one "+
 			"with -g fine", name)
 	}
 	if w.choose("report", r); w.of == nil {
-		return w, fail(statusUsage, "--lines: %s has no function that used anything", name)
+		return w, exit.Usage("--lines: %s has no function that used anything", name)
 	}
 	return w, nil
 }
@@ -132,7 +132,7 @@ func (w *linesWish) take(how string, r *report.Run, functions []*report.Function
 // chooseLines chooses the functions of --lines auto. All runs read the same: nothing, or --stdin.
 func (p *program) chooseLines(c *cli.Context, s stage) (err error) {
 	if s.rank != nil {
-		return fail(statusUsage, "--lines auto runs the program three times, and a rank runs once: use --lines with "+
+		return exit.Usage("--lines auto runs the program three times, and a rank runs once: use --lines with " +
 			"the .json of a run with -g fine")
 	}
 	if err := p.findLines(s, c.String("stdin")); err != nil {
@@ -248,12 +248,12 @@ type beforeRun struct {
 func (p program) unseen(s stage, of beforeRun, stdin string) (*report.Run, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
-		return nil, fail(statusSelf, "%w", err)
+		return nil, exit.Self("%w", err)
 	}
 	defer null.Close()
 	dir := filepath.Join(s.dir, of.dir)
 	if err := os.Mkdir(dir, 0o700); err != nil {
-		return nil, fail(statusSelf, "%w", err)
+		return nil, exit.Self("%w", err)
 	}
 	p.live, p.gpu, p.inner = nil, gpuWishes{}, nil
 	x := p.with(s.conditions, dir)
@@ -275,13 +275,12 @@ func (p program) unseen(s stage, of beforeRun, stdin string) (*report.Run, error
 		r.Outcome.Wait()
 	}
 	if err := s.ctx.Err(); err != nil {
-		return nil, &failure{128 + int(interrupted(s.ctx)), errors.New("interrupted in the " + of.which +
-			" run of --lines auto"), interrupted(s.ctx)}
+		return nil, exit.By(exit.Interrupted(s.ctx), "interrupted in the %s run of --lines auto", of.which)
 	}
 	result := r.Outcome.Result
 	if how := endedBadly(result); how != "" && !(of.limited && result.TimedOut) {
 		warnf("the %s run of --lines auto %s: no other is made; cg measure -g fine shows what it does", of.which, how)
-		return nil, endedAs(result)
+		return nil, exit.Like(result)
 	}
 	return r.Run, nil
 }
@@ -318,7 +317,7 @@ func endedBadly(p launcher.Result) string {
 func reopened(stdin string) (*os.File, error) {
 	in, err := os.Open(orNull(stdin))
 	if err != nil {
-		return nil, fail(statusUsage, "--stdin: %w", err)
+		return nil, exit.Usage("--stdin: %w", err)
 	}
 	return in, nil
 }
@@ -326,7 +325,7 @@ func reopened(stdin string) (*os.File, error) {
 // onceOnly refuses a program that comes on standard input where it is run several times, as a flag says.
 func onceOnly(flag string) func(*os.File) (*os.File, error) {
 	return func(*os.File) (*os.File, error) {
-		return nil, fail(statusUsage, "--%s: a program that comes on standard input can be read once only: save it "+
+		return nil, exit.Usage("--%s: a program that comes on standard input can be read once only: save it "+
 			"to a file", flag)
 	}
 }

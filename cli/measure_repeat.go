@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/cli/exit"
 	"cg/experiment"
 	"cg/launcher"
 	"cg/measure"
@@ -36,18 +37,18 @@ var ofOneRun = []struct{ flag, why string }{
 // refuseOfOneRun refuses what has no meaning for several runs.
 func refuseOfOneRun(c *cli.Context) error {
 	if n := c.Int("repeat"); n < 1 {
-		return fail(statusUsage, "--repeat: %d runs cannot be measured: use 1 or more", n)
+		return exit.Usage("--repeat: %d runs cannot be measured: use 1 or more", n)
 	}
 	if n := c.Int("warmup"); n < 0 || n > math.MaxInt-c.Int("repeat") {
-		return fail(statusUsage, "-w: %d is no number of runs: use 0 or more", n)
+		return exit.Usage("-w: %d is no number of runs: use 0 or more", n)
 	}
 	if words := c.StringSlice("lines"); len(words) == 1 && words[0] == "auto" {
-		return fail(statusUsage, "--lines auto and --%s do not go together: choose the functions by --lines with the "+
+		return exit.Usage("--lines auto and --%s do not go together: choose the functions by --lines with the "+
 			".json of a run with -g fine", severalBy(c))
 	}
 	for _, f := range ofOneRun {
 		if c.IsSet(f.flag) {
-			return fail(statusUsage, "--%s and --%s do not go together: %s", f.flag, severalBy(c), f.why)
+			return exit.Usage("--%s and --%s do not go together: %s", f.flag, severalBy(c), f.why)
 		}
 	}
 	return nil
@@ -128,7 +129,7 @@ func measureOften(c *cli.Context, written *bool) error {
 	s.result.Account(rates)
 	*written = true
 	if err := s.write(c, outs); err != nil {
-		return fail(statusSelf, "%w", err)
+		return exit.Self("%w", err)
 	}
 	return ended
 }
@@ -175,8 +176,8 @@ func (s *measuredSeries) run(ctx context.Context) error {
 		}
 		stopped = s.ended(k, r.Outcome.Result)
 		if stopped == nil && asked {
-			stopped = &failure{128 + int(interrupted(ctx)), fmt.Errorf("interrupted after %d of %d runs",
-				len(result.Commands[0].Measurements), s.runs), interrupted(ctx)}
+			stopped = exit.By(exit.Interrupted(ctx), "interrupted after %d of %d runs",
+				len(result.Commands[0].Measurements), s.runs)
 		}
 		if stopped != nil {
 			break
@@ -199,14 +200,14 @@ func (s *measuredSeries) ended(k int, p launcher.Result) error {
 	}
 	how := cmp.Or(endedBadly(p), fmt.Sprintf("ended with status %d", p.Status))
 	warnf("run %d of %d %s: no further run is made", k+1, s.runs, how)
-	return endedAs(p)
+	return exit.Like(p)
 }
 
 // once makes a run, with its files in a folder of its own, and writes its lines for --benchfmt.
 func (s *measuredSeries) once(ctx context.Context, k int) (r *experiment.Result, lines []byte, err error) {
 	dir := filepath.Join(s.dir, fmt.Sprintf("run-%d", k+1))
 	if err := os.Mkdir(dir, 0o700); err != nil {
-		return nil, nil, fail(statusSelf, "%w", err)
+		return nil, nil, exit.Self("%w", err)
 	}
 	defer func() {
 		if !s.keep && s.left == nil { // else it is in use
@@ -235,13 +236,13 @@ func (s *measuredSeries) once(ctx context.Context, k int) (r *experiment.Result,
 			r.Outcome.Wait()
 			r.Close()
 		}
-		return nil, nil, &failure{128 + int(interrupted(ctx)), fmt.Errorf("interrupted: run %d went on for more than "+
-			"%v, and is not among the figures", k+1, measure.GracePeriod), interrupted(ctx)}
+		return nil, nil, exit.By(exit.Interrupted(ctx), "interrupted: run %d went on for more than %v, and is not "+
+			"among the figures", k+1, measure.GracePeriod)
 	}
 	defer r.Close()
 	if s.bench {
 		if lines, err = formatted("benchfmt", r.Run, format.Options{}); err != nil {
-			return nil, nil, fail(statusSelf, "--benchfmt: %w", err)
+			return nil, nil, exit.Self("--benchfmt: %w", err)
 		}
 	}
 	return r, lines, nil

@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/experiment"
 	"cg/report/format"
 )
@@ -58,7 +59,7 @@ func (r *results) write(x *experiment.Result, verbose bool) error {
 		}
 	}
 	if err != nil {
-		return fail(statusSelf, "%w; the program's own status was %d", err, outcome.Result.Status)
+		return exit.Self("%w; the program's own status was %d", err, outcome.Result.Status)
 	}
-	return endedAs(outcome.Result)
+	return exit.Like(outcome.Result)
 }

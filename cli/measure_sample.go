@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/attach"
+	"cg/cli/exit"
 	"cg/experiment"
 	"cg/launcher"
 	"cg/measure"
@@ -65,7 +66,7 @@ func refuseFlags(c *cli.Context) error {
 	}
 	for _, name := range names {
 		if given(c, name) {
-			return fail(statusUsage, "%s is of programs with checkpoints: it does not go with --sample or --pid",
+			return exit.Usage("%s is of programs with checkpoints: it does not go with --sample or --pid",
 				typedFlag(name))
 		}
 	}
@@ -73,11 +74,11 @@ func refuseFlags(c *cli.Context) error {
 		return nil
 	}
 	if given(c, "timeout") {
-		return fail(statusUsage, "--timeout is for a program that cg starts: use -d with --pid")
+		return exit.Usage("--timeout is for a program that cg starts: use -d with --pid")
 	}
 	for _, name := range ofStarted {
 		if given(c, name) {
-			return fail(statusUsage, "%s is for a program that cg starts: it does not go with --pid", typedFlag(name))
+			return exit.Usage("%s is for a program that cg starts: it does not go with --pid", typedFlag(name))
 		}
 	}
 	return nil
@@ -92,7 +93,7 @@ func notACommand(err error, args []string) error {
 	if info, missing := os.Stat(args[0]); missing != nil || !info.Mode().IsRegular() {
 		return err
 	}
-	return fail(e.Status, "%w: --sample takes a command line, such as cg measure --sample python3 x.py", err)
+	return exit.With(e.Status, "%w: --sample takes a command line, such as cg measure --sample python3 x.py", err)
 }
 
 // isSampled tells whether the program is to be looked at from outside.
@@ -115,26 +116,26 @@ func looked(c *cli.Context) (x experiment.Looked, o options, length time.Duratio
 	if given(c, "pid") {
 		x.PID = c.Int("pid")
 		if x.Name, err = processName(x.PID); err != nil {
-			return x, o, 0, fail(statusUsage, "--pid: %w", err)
+			return x, o, 0, exit.Usage("--pid: %w", err)
 		}
 		if len(args) > 0 {
-			return x, o, 0, fail(statusUsage, "--pid and a program to start do not go together: leave out %s", args[0])
+			return x, o, 0, exit.Usage("--pid and a program to start do not go together: leave out %s", args[0])
 		}
 		if err := attach.Check(x.PID); err != nil {
-			return x, o, 0, fail(statusSelf, "--pid: %w", err)
+			return x, o, 0, exit.Self("--pid: %w", err)
 		}
 	} else if x.Command = o.command; len(args) == 0 {
-		return x, o, 0, fail(statusUsage, "no command: cg measure --sample CMD [ARGS...]")
+		return x, o, 0, exit.Usage("no command: cg measure --sample CMD [ARGS...]")
 	}
 	x.Command.Args = args
 	if x.PID == 0 {
 		x.Name = strings.Join(args, " ")
 	}
 	if given(c, "duration") && x.PID == 0 {
-		return x, o, 0, fail(statusUsage, "%s", durationOfPid)
+		return x, o, 0, exit.Usage("%s", durationOfPid)
 	}
 	if length, err = duration(c.String("duration")); err != nil {
-		return x, o, 0, fail(statusUsage, "-d: %w", err)
+		return x, o, 0, exit.Usage("-d: %w", err)
 	}
 	return x, o, length, nil
 }
@@ -143,7 +144,7 @@ func looked(c *cli.Context) (x experiment.Looked, o options, length time.Duratio
 func lookInterval(c *cli.Context) (time.Duration, error) {
 	rate := c.Int("rate")
 	if rate < 1 || time.Duration(rate) > time.Second/attach.MinInterval {
-		return 0, fail(statusUsage, "--rate: %d times a second cannot be done: use 1 to %d", rate,
+		return 0, exit.Usage("--rate: %d times a second cannot be done: use 1 to %d", rate,
 			time.Second/attach.MinInterval)
 	}
 	return time.Second / time.Duration(rate), nil
@@ -155,11 +156,11 @@ func innerLooks(c *cli.Context) (*measure.Looking, error) {
 		return nil, nil
 	}
 	if c.Int("max-depth") > 0 {
-		return nil, fail(statusUsage, "--inner and --max-depth do not go together: a function below that depth has no "+
+		return nil, exit.Usage("--inner and --max-depth do not go together: a function below that depth has no " +
 			"energy that could be divided among what it called")
 	}
 	if c.Bool("instrumented") {
-		return nil, fail(statusUsage, "--inner: a program that has its own checkpoints does not tell where its "+
+		return nil, exit.Usage("--inner: a program that has its own checkpoints does not tell where its " +
 			"functions are, so that no sample can be theirs: use its source without them")
 	}
 	interval, err := lookInterval(c)

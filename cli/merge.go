@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/cli/exit"
 	"cg/ranks"
 	"cg/report/cluster"
 	"cg/report/format"
@@ -35,7 +36,7 @@ the report cannot be written; 2 usage.`,
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Len() != 1 {
-				return fail(statusUsage, "cg merge FOLDER -o FILE: one folder, as cg measure --ranks FOLDER makes it")
+				return exit.Usage("cg merge FOLDER -o FILE: one folder, as cg measure --ranks FOLDER makes it")
 			}
 			to := &output{flag: "-o", name: c.String("output")}
 			if err := to.open(); err != nil {
@@ -62,7 +63,7 @@ the report cannot be written; 2 usage.`,
 				return err
 			}
 			if err := to.save(b); err != nil {
-				return fail(statusFailure, "-o: %w", err)
+				return exit.Failure("-o: %w", err)
 			}
 			return nil
 		},
@@ -73,7 +74,7 @@ the report cannot be written; 2 usage.`,
 func merged(dir string, progress *progress) (*cluster.Run, error) {
 	d, err := cluster.Merge(dir, func(n int) { progress.say("reading rank reports: %d", n) })
 	if err != nil {
-		return nil, fail(statusFailure, "%w", err)
+		return nil, exit.Failure("%w", err)
 	}
 	askAgain(d)
 	return d, nil
@@ -122,12 +123,12 @@ func readRanks(name string, from format.Format, progress *progress) (format.Docu
 	}
 	f, done, err := openSaved(name)
 	if err != nil {
-		return nil, fail(statusFailure, "%s: %w", name, err)
+		return nil, exit.Failure("%s: %w", name, err)
 	}
 	defer done()
 	d, err := from.Read(f)
 	if err != nil {
-		return nil, fail(statusFailure, "%s: %w", name, err)
+		return nil, exit.Failure("%s: %w", name, err)
 	}
 	return d, nil
 }
@@ -153,12 +154,12 @@ func verifiedRanks(name string) ([]string, error) {
 	if !ranks.Is(name) {
 		f, done, err := openSaved(name)
 		if err != nil {
-			return nil, fail(statusFailure, "%s: %w", name, err)
+			return nil, exit.Failure("%s: %w", name, err)
 		}
 		defer done()
 		d, err := cluster.Read(f)
 		if err != nil {
-			return nil, fail(statusFailure, "%s: %w", name, err)
+			return nil, exit.Failure("%s: %w", name, err)
 		}
 		return verifiedDocument(d, f), nil
 	}
@@ -203,7 +204,7 @@ func verifiedDocument(d *cluster.Run, f io.ReadSeeker) []string {
 func severalOfRanks(names []string) error {
 	for _, name := range names {
 		if len(names) > 1 && ofRanks(name) {
-			return fail(statusUsage, "%s is a run of many ranks, which is shown alone: name one", name)
+			return exit.Usage("%s is a run of many ranks, which is shown alone: name one", name)
 		}
 	}
 	return nil

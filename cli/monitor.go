@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
+	"cg/cli/exit"
 	"cg/monitor"
 	"cg/monitor/annotate"
 	"cg/monitor/jsonl"
@@ -110,18 +111,18 @@ func monitorInterval(s string) (time.Duration, error) {
 
 func runMonitor(c *cli.Context) error {
 	if c.Args().Present() {
-		return fail(statusUsage, "monitor: %q: it takes only flags (cg monitor --help)", c.Args().First())
+		return exit.Usage("monitor: %q: it takes only flags (cg monitor --help)", c.Args().First())
 	}
 	every, err := monitorInterval(c.String("interval"))
 	if err != nil {
-		return fail(statusUsage, "-i: %w", err)
+		return exit.Usage("-i: %w", err)
 	}
 	length, err := duration(c.String("duration"))
 	if err != nil {
-		return fail(statusUsage, "-d: %w", err)
+		return exit.Usage("-d: %w", err)
 	}
 	if c.Int("top") < 0 {
-		return fail(statusUsage, "--top: %d: use 0 or more", c.Int("top"))
+		return exit.Usage("--top: %d: use 0 or more", c.Int("top"))
 	}
 	ctx, hangup, stop := monitorSignals(c)
 	defer stop()
@@ -135,12 +136,12 @@ func runMonitor(c *cli.Context) error {
 		warn(err.Error())
 	}
 	if len(machine.found.Sensors) == 0 {
-		return fail(statusFailure, "monitor: nothing can be read here%s", because(machine.found.Hung))
+		return exit.Failure("monitor: nothing can be read here%s", because(machine.found.Hung))
 	}
 	machine.recallIdle()
 	host, err := population.Open(population.Config{})
 	if err != nil {
-		return fail(statusFailure, "%w", err)
+		return exit.Failure("%w", err)
 	}
 	defer host.Close()
 	targets, err := monitorTargets(c, host)
@@ -154,7 +155,7 @@ func runMonitor(c *cli.Context) error {
 	defer out.close()
 	session, err := monitor.Start(machine.found.Sensors, host, targets, say)
 	if err != nil {
-		return fail(statusFailure, "%w", err)
+		return exit.Failure("%w", err)
 	}
 	out.hear(session)
 	out.targets = targets
@@ -173,7 +174,7 @@ func runMonitor(c *cli.Context) error {
 		return out.each(s)
 	})
 	if err != nil {
-		return fail(statusFailure, "%w", err)
+		return exit.Failure("%w", err)
 	}
 	hostname, _ := os.Hostname()
 	run := usage.Run{CgVersion: Version, Hostname: hostname, CPUModel: machine.root.CPU().Name,
@@ -190,20 +191,20 @@ func monitorTargets(c *cli.Context, host *population.Host) (all []monitor.Target
 		}
 		t, failed := monitor.Resolve(host, "", kind, name, pid)
 		if failed != nil {
-			err = fail(statusFailure, "--%s: %w", string(kind), failed)
+			err = exit.Failure("--%s: %w", string(kind), failed)
 		}
 		all = append(all, t)
 	}
 	for _, pid := range c.IntSlice("pid") {
 		if pid <= 0 {
-			return nil, fail(statusUsage, "--pid: %d is no process", pid)
+			return nil, exit.Usage("--pid: %d is no process", pid)
 		}
 		add(monitor.PID, strconv.Itoa(pid), pid)
 	}
 	for _, kind := range []monitor.Kind{monitor.Cgroup, monitor.Unit, monitor.Container} {
 		for _, name := range c.StringSlice(string(kind)) {
 			if strings.TrimSpace(name) == "" {
-				return nil, fail(statusUsage, "--%s: it has no name", string(kind))
+				return nil, exit.Usage("--%s: it has no name", string(kind))
 			}
 			add(kind, name, 0)
 		}
@@ -246,11 +247,11 @@ func openMonitorOutputs(c *cli.Context, cpu string) (*monitorOutputs, error) {
 	var rotation jsonl.Rotation
 	var err error
 	if c.String("jsonl") == "" && given(c, "rotate") {
-		return nil, fail(statusUsage, "--rotate is for --jsonl")
+		return nil, exit.Usage("--rotate is for --jsonl")
 	}
 	if c.String("jsonl") != "" && c.IsSet("rotate") {
 		if rotation, err = jsonl.ParseRotation(c.String("rotate")); err != nil {
-			return nil, fail(statusUsage, "--rotate: %w", err)
+			return nil, exit.Usage("--rotate: %w", err)
 		}
 	}
 	if err := o.openExporters(c); err != nil {
@@ -265,7 +266,7 @@ func openMonitorOutputs(c *cli.Context, cpu string) (*monitorOutputs, error) {
 		if o.rows, err = jsonl.Open(name, rotation); err != nil {
 			o.rows = nil
 			o.close()
-			return nil, fail(statusFailure, "--jsonl: %s cannot be written: %w", name, reason(err))
+			return nil, exit.Failure("--jsonl: %s cannot be written: %w", name, reason(err))
 		}
 	}
 	return o, nil
@@ -343,7 +344,7 @@ func (o *monitorOutputs) end(last *monitor.Snapshot, d *usage.Document) error {
 	}
 	b, err := d.JSON()
 	if err != nil {
-		return fail(statusFailure, "%w", err)
+		return exit.Failure("%w", err)
 	}
 	switch {
 	case errors.Is(o.failed, unix.EPIPE):
@@ -357,7 +358,7 @@ func (o *monitorOutputs) end(last *monitor.Snapshot, d *usage.Document) error {
 		o.failed = errors.Join(o.failed, put("\n%s", d.Text(o.top)))
 	}
 	if err := errors.Join(o.failed, o.document.save(b)); err != nil {
-		return fail(statusFailure, "writing: %w", err)
+		return exit.Failure("writing: %w", err)
 	}
 	return nil
 }

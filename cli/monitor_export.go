@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/cli/exit"
 	"cg/monitor"
 	"cg/monitor/metrics"
 	"cg/monitor/otlp"
@@ -45,13 +46,13 @@ func (o *monitorOutputs) openBroker(c *cli.Context) error {
 	if c.String("mqtt") == "" {
 		for _, name := range []string{"mqtt-prefix", "mqtt-qos"} {
 			if given(c, name) {
-				return fail(statusUsage, "--%s is for --mqtt", name)
+				return exit.Usage("--%s is for --mqtt", name)
 			}
 		}
 		return nil
 	}
 	if err := o.connect(brokerWanted{c.String("mqtt"), c.String("mqtt-prefix"), c.Int("mqtt-qos")}); err != nil {
-		return fail(statusUsage, "--mqtt: %w", err)
+		return exit.Usage("--mqtt: %w", err)
 	}
 	return nil
 }
@@ -96,7 +97,7 @@ func (o *monitorOutputs) openCollector(c *cli.Context) error {
 	config := otlp.Config{URL: c.String("otlp"), Version: Version, Run: o.run, Host: hostname, CPU: o.cpu, Most: most,
 		Warn: func(text string) { warnf("--otlp: %s", text) }}
 	if o.collector, err = otlp.Open(config); err != nil {
-		return fail(statusUsage, "--otlp: %w", err)
+		return exit.Usage("--otlp: %w", err)
 	}
 	o.quiet = o.quiet || !o.live
 	return nil
@@ -105,7 +106,7 @@ func (o *monitorOutputs) openCollector(c *cli.Context) error {
 func maxLabels(c *cli.Context) (int, error) {
 	most := c.Int("max-labels")
 	if most < 0 {
-		return 0, fail(statusUsage, "--max-labels: %d: use 0 or more", most)
+		return 0, exit.Usage("--max-labels: %d: use 0 or more", most)
 	}
 	return most, nil
 }
@@ -118,7 +119,7 @@ func (o *monitorOutputs) openMetrics(c *cli.Context) error {
 	}
 	if address == "" && folder == "" {
 		if o.collector == nil && given(c, "max-labels") {
-			return fail(statusUsage, "--max-labels is for --serve, --textfile and --otlp")
+			return exit.Usage("--max-labels is for --serve, --textfile and --otlp")
 		}
 		return nil
 	}
@@ -126,11 +127,11 @@ func (o *monitorOutputs) openMetrics(c *cli.Context) error {
 	o.exporter = metrics.New(Version, o.run, most)
 	if folder != "" {
 		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-			return fail(statusUsage, "--textfile: %s is no folder: name the one of node_exporter's "+
+			return exit.Usage("--textfile: %s is no folder: name the one of node_exporter's "+
 				"--collector.textfile.directory", folder)
 		}
 		if err := o.exporter.WriteFile(folder); err != nil {
-			return fail(statusFailure, "--textfile: %s cannot be written: %w", folder, reason(err))
+			return exit.Failure("--textfile: %s cannot be written: %w", folder, reason(err))
 		}
 		o.folder = folder
 	}
@@ -139,14 +140,14 @@ func (o *monitorOutputs) openMetrics(c *cli.Context) error {
 	}
 	whole, err := metrics.Address(address)
 	if err != nil {
-		return fail(statusUsage, "--serve: %w", err)
+		return exit.Usage("--serve: %w", err)
 	}
 	o.server, err = metrics.Serve(o.exporter, whole)
 	if errors.Is(err, unix.EADDRINUSE) {
-		return fail(statusFailure, "--serve: %s is in use: choose another port, or end what listens there (ss -ltnp)",
+		return exit.Failure("--serve: %s is in use: choose another port, or end what listens there (ss -ltnp)",
 			whole)
 	} else if err != nil {
-		return fail(statusFailure, "--serve: %w", err)
+		return exit.Failure("--serve: %w", err)
 	}
 	notef("metrics are at %s", o.server.URL)
 	return nil

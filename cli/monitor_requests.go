@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/cli/exit"
 	"cg/monitor"
 	"cg/monitor/annotate"
 	"cg/monitor/metrics"
@@ -31,12 +32,12 @@ func requestFlags() []cli.Flag {
 func (o *monitorOutputs) openSocket(c *cli.Context) (err error) {
 	if c.String("socket") == "" {
 		if given(c, "socket-group") {
-			return fail(statusUsage, "--socket-group is for --socket")
+			return exit.Usage("--socket-group is for --socket")
 		}
 		return nil
 	}
 	if o.socket, err = annotate.Listen(c.String("socket"), c.String("socket-group")); err != nil {
-		return fail(statusFailure, "--socket: %w", err)
+		return exit.Failure("--socket: %w", err)
 	}
 	return nil
 }
@@ -51,7 +52,7 @@ const (
 func (o *monitorOutputs) openSpans(c *cli.Context) error {
 	if c.String("otlp-listen") == "" {
 		if given(c, "otlp-history") {
-			return fail(statusUsage, "--otlp-history is for --otlp-listen")
+			return exit.Usage("--otlp-history is for --otlp-listen")
 		}
 		return nil
 	}
@@ -60,19 +61,19 @@ func (o *monitorOutputs) openSpans(c *cli.Context) error {
 		err = fmt.Errorf("%v cannot be kept: use %v to %v", keep, leastHistory, mostHistory)
 	}
 	if err != nil {
-		return fail(statusUsage, "--otlp-history: %w", err)
+		return exit.Usage("--otlp-history: %w", err)
 	}
 	address, err := metrics.Address(c.String("otlp-listen"))
 	if err != nil {
-		return fail(statusUsage, "--otlp-listen: %w", err)
+		return exit.Usage("--otlp-listen: %w", err)
 	}
 	hostname, _ := os.Hostname()
 	o.spans, err = spans.Listen(address, hostname)
 	if errors.Is(err, unix.EADDRINUSE) {
-		return fail(statusFailure, "--otlp-listen: %s is in use: choose another port, or end what listens there "+
+		return exit.Failure("--otlp-listen: %s is in use: choose another port, or end what listens there "+
 			"(ss -ltnp)", address)
 	} else if err != nil {
-		return fail(statusFailure, "--otlp-listen: %w", err)
+		return exit.Failure("--otlp-listen: %w", err)
 	}
 	o.history = keep
 	notef("spans are taken at http://%s", o.spans.Address)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/measure"
 	"cg/report"
 )
@@ -33,11 +34,11 @@ func noiseLimits(c *cli.Context) (*report.NoiseLimits, error) {
 	l := &report.NoiseLimits{WarnCVPercent: c.Float64("noise-cv"), WarnDropPercent: c.Float64("noise-drop")}
 	var err error
 	if l.Quality, err = percents(c.String("noise-quality")); err != nil {
-		return nil, fail(statusUsage, "--noise-quality: %w", err)
+		return nil, exit.Usage("--noise-quality: %w", err)
 	}
 	for _, flag := range []string{"noise-cv", "noise-drop"} {
 		if err := percent(c.Float64(flag)); err != nil {
-			return nil, fail(statusUsage, "--%s: %w", flag, err)
+			return nil, exit.Usage("--%s: %w", flag, err)
 		}
 	}
 	return l, nil
@@ -74,9 +75,9 @@ func (m *machine) idle(ctx context.Context, interval, span time.Duration) (b *me
 	b, err = measure.MeasureIdle(ctx, m.found.Sensors, interval, span)
 	switch {
 	case ctx.Err() != nil:
-		err = fail(128+int(interrupted(ctx)), "interrupted before the program was started")
+		err = exit.With(128+int(exit.Interrupted(ctx)), "interrupted before the program was started")
 	case err != nil:
-		err = fail(statusSelf, "--baseline: %w", err)
+		err = exit.Self("--baseline: %w", err)
 	}
 	return b, b == nil && err == nil, err
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
+	"cg/cli/exit"
 	"cg/launcher"
 	"cg/report"
 	"cg/report/format"
@@ -45,7 +46,7 @@ type output struct {
 func openOutput(c *cli.Context) (*output, error) {
 	o := &output{json: jsonOnStdout(c), flag: "-o", name: c.String("output")}
 	if o.json && launcher.Closed(1) {
-		return nil, fail(statusUsage, "standard output is closed and the report would be lost: save it with -o FILE")
+		return nil, exit.Usage("standard output is closed and the report would be lost: save it with -o FILE")
 	}
 	if err := differentOutputs(c, "output", "benchfmt", "export-plot", "events"); err != nil {
 		return nil, err
@@ -72,7 +73,7 @@ func differentOutputs(c *cli.Context, flags ...string) error {
 			continue
 		}
 		if other := by[filepath.Clean(name)]; other != "" {
-			return fail(statusUsage, "--%s and --%s both write to %s", other, flag, name)
+			return exit.Usage("--%s and --%s both write to %s", other, flag, name)
 		}
 		by[filepath.Clean(name)] = flag
 	}
@@ -83,7 +84,7 @@ func differentOutputs(c *cli.Context, flags ...string) error {
 // and -, which is standard output and has one flag.
 func (o *output) open() error {
 	if o.name == "-" && o.flag != "-o" && o.flag != "--output" {
-		return fail(statusUsage, "%s: standard output is not for this: name a file", o.flag)
+		return exit.Usage("%s: standard output is not for this: name a file", o.flag)
 	}
 	if o.name == "" || o.name == "-" {
 		return nil
@@ -92,11 +93,11 @@ func (o *output) open() error {
 		o.name = to // the file that a link names, not the link
 	}
 	if info, err := os.Stat(o.name); err == nil && info.IsDir() {
-		return fail(statusUsage, "%s: %s is a directory", o.flag, o.name)
+		return exit.Usage("%s: %s is a directory", o.flag, o.name)
 	} else if err == nil && !info.Mode().IsRegular() { // a pipe, /dev/null
 		f, err := os.OpenFile(o.name, os.O_WRONLY, 0)
 		if err != nil {
-			return fail(statusUsage, "%s: %w", o.flag, err)
+			return exit.Usage("%s: %w", o.flag, err)
 		}
 		o.part = f
 		return nil
@@ -107,7 +108,7 @@ func (o *output) open() error {
 		if errors.As(err, &p) {
 			err = p.Err
 		}
-		return fail(statusUsage, "%s: %s cannot be written: %w", o.flag, o.name, err)
+		return exit.Usage("%s: %s cannot be written: %w", o.flag, o.name, err)
 	}
 	mode := 0o666 &^ umask()
 	if info, err := os.Stat(o.name); err == nil {
@@ -185,7 +186,7 @@ func (o *output) again(r *report.Run) error {
 func plotFormat(name string, d format.Document) (format.Format, error) {
 	f, err := pictureFormat(name, d)
 	if err != nil {
-		return f, fail(statusUsage, "%w; cg report makes other formats of what -o saves", err)
+		return f, exit.Usage("%w; cg report makes other formats of what -o saves", err)
 	}
 	return f, nil
 }

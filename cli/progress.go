@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"cg/cli/exit"
 	"cg/shown"
 )
 
@@ -97,6 +98,6 @@ func until(ctx context.Context, work func() error) error {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return fail(128+int(interrupted(ctx)), "interrupted: nothing was written")
+		return exit.With(128+int(exit.Interrupted(ctx)), "interrupted: nothing was written")
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/checkpoint"
+	"cg/cli/exit"
 	"cg/experiment"
 	"cg/launcher"
 	"cg/nemb"
@@ -55,20 +56,20 @@ func joinRanks(ctx context.Context, c *cli.Context, interval time.Duration, dir 
 	}
 	for _, flag := range alone {
 		if given(c, flag) {
-			return nil, fail(statusUsage, "--ranks: each rank writes its report into %s, so --%s does not go with it: "+
+			return nil, exit.Usage("--ranks: each rank writes its report into %s, so --%s does not go with it: "+
 				"cg report %s makes other formats of all ranks", name, flag, name)
 		}
 	}
 	id, err := ranks.Identify(os.Getenv)
 	if err != nil {
-		return nil, fail(statusUsage, "--ranks: %w", err)
+		return nil, exit.Usage("--ranks: %w", err)
 	}
 	r := &rankRun{}
 	if name, err = filepath.Abs(name); err != nil {
-		return nil, fail(statusSelf, "--ranks: %w", err)
+		return nil, exit.Self("--ranks: %w", err)
 	}
 	if r.folder, err = ranks.Create(name, Version, id); err != nil {
-		return nil, fail(statusSelf, "%w", err)
+		return nil, exit.Self("%w", err)
 	}
 	host, _ := os.Hostname()
 	now := time.Now().UnixNano()
@@ -76,11 +77,11 @@ func joinRanks(ctx context.Context, c *cli.Context, interval time.Duration, dir 
 		PID: os.Getpid(), State: ranks.Running, StartedUnixNs: now, StartedMonoNs: int64(checkpoint.Monotime()),
 		CPUs: processors(), ShareUj: map[string]uint64{}, Warnings: []ranks.Warning{}}
 	if err := r.folder.Begin(r.rank); err != nil {
-		return nil, fail(statusSelf, "%w", err)
+		return nil, exit.Self("%w", err)
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fail(statusSelf, "%w", err)
+		return nil, exit.Self("%w", err)
 	}
 	r.member, err = node.Join(ctx, node.Joining{Run: r.folder, Identity: id, Interval: interval,
 		Measurer: func(board string) *exec.Cmd {
@@ -88,9 +89,9 @@ func joinRanks(ctx context.Context, c *cli.Context, interval time.Duration, dir 
 		}})
 	switch {
 	case ctx.Err() != nil:
-		err = fail(128+int(interrupted(ctx)), "interrupted before the program was started")
+		err = exit.With(128+int(exit.Interrupted(ctx)), "interrupted before the program was started")
 	case err != nil:
-		err = fail(statusSelf, "%w", err)
+		err = exit.Self("%w", err)
 	}
 	if err != nil {
 		r.leave()
@@ -99,7 +100,7 @@ func joinRanks(ctx context.Context, c *cli.Context, interval time.Duration, dir 
 	r.rank.Record = r.member.Record()
 	if err := r.folder.PutRank(r.rank); err != nil {
 		r.leave()
-		return nil, fail(statusSelf, "%w", err)
+		return nil, exit.Self("%w", err)
 	}
 	if id.Launcher == ranks.Nobody {
 		warn("--ranks: no launcher is known here, so this is rank 0 of 1: start cg with mpirun, srun or torchrun, " +
@@ -194,12 +195,12 @@ func (r *rankRun) write(ctx context.Context, x *experiment.Result) error {
 	}
 	err = errors.Join(err, r.leave())
 	if err != nil {
-		return fail(statusSelf, "%w; the program's own status was %d", err, outcome.Result.Status)
+		return exit.Self("%w; the program's own status was %d", err, outcome.Result.Status)
 	}
 	if x.Nothing != "" && outcome.Result.Status == 0 {
-		return fail(statusSelf, "nothing was instrumented: %s", x.Nothing)
+		return exit.Self("nothing was instrumented: %s", x.Nothing)
 	}
-	return ended(outcome.Result.Status)
+	return exit.Of(outcome.Result.Status)
 }
 
 // followMPI lets a library ride in the program that counts its time in MPI. Without a C
@@ -218,7 +219,7 @@ func (r *rankRun) followMPI(ctx context.Context, dir string) error {
 	}
 	r.calls = filepath.Join(dir, "mpi")
 	if err := os.Mkdir(r.calls, 0o700); err != nil {
-		return fail(statusSelf, "%w", err)
+		return exit.Self("%w", err)
 	}
 	os.Setenv(ranks.MPIVariable, r.calls)
 	if others := os.Getenv("LD_PRELOAD"); others != "" {
@@ -291,15 +292,15 @@ func runMeasurer(c *cli.Context) error {
 	releaseInherited()
 	interval, err := precision(c.String("precision"))
 	if err != nil {
-		return fail(statusUsage, "-p: %w", err)
+		return exit.Usage("-p: %w", err)
 	}
 	span, err := baselineTime(c.String("baseline"))
 	if err != nil {
-		return fail(statusUsage, "--baseline: %w", err)
+		return exit.Usage("--baseline: %w", err)
 	}
 	run, err := ranks.Open(c.String("ranks"))
 	if err != nil {
-		return fail(statusSelf, "%w", err)
+		return exit.Self("%w", err)
 	}
 	machine, err := openMachine(c.Context, c)
 	if err != nil {
@@ -307,7 +308,7 @@ func runMeasurer(c *cli.Context) error {
 	}
 	defer machine.close()
 	if len(machine.found.Sensors) == 0 {
-		return fail(statusSelf, "nothing can be sampled here%s", because(slices.Concat(machine.found.Denied,
+		return exit.Self("nothing can be sampled here%s", because(slices.Concat(machine.found.Denied,
 			machine.found.Hung)))
 	}
 	machine.recallIdle()
@@ -318,7 +319,7 @@ func runMeasurer(c *cli.Context) error {
 	err = node.Measure(node.Config{Dir: c.String("board"), Run: run, Node: c.String("node"), Version: Version,
 		Sensors: machine.found.Sensors, Interval: interval, CPUModel: machine.root.CPU().Name, Idle: idle.Set})
 	if err != nil {
-		return fail(statusSelf, "%w", err)
+		return exit.Self("%w", err)
 	}
 	return nil
 }
@@ -344,7 +345,7 @@ func runRank(c *cli.Context) error {
 		return err
 	}
 	if len(s.commands) > 1 {
-		return fail(statusUsage, "--ranks is for one command: -c once, and a value for each parameter")
+		return exit.Usage("--ranks is for one command: -c once, and a value for each parameter")
 	}
 	planned := s.commands[0]
 	account.Prepare()
@@ -352,7 +353,7 @@ func runRank(c *cli.Context) error {
 	defer release()
 	folder, err := runDir()
 	if err != nil {
-		return fail(statusSelf, "no place for the run's files: %w (set TMPDIR to a folder that can be written)", err)
+		return exit.Self("no place for the run's files: %w (set TMPDIR to a folder that can be written)", err)
 	}
 	defer folder.Remove()
 	rank, err := joinRanks(ctx, c, s.interval, folder.Path)
@@ -369,7 +370,7 @@ func runRank(c *cli.Context) error {
 	command := launcher.Cmd{Args: planned.argv, Pty: launcher.Never, Timeout: s.timeout, Env: offered()}
 	if planned.stdin != "" {
 		if command.Stdin, err = os.Open(planned.stdin); err != nil {
-			return fail(statusUsage, "--stdin: %w", err)
+			return exit.Usage("--stdin: %w", err)
 		}
 		defer command.Stdin.Close()
 	}
@@ -378,7 +379,7 @@ func runRank(c *cli.Context) error {
 	conditions.Noise, conditions.Share = s.noise, rank.share()
 	r, err := experiment.Plain{Conditions: conditions, Command: command, Name: strings.Join(planned.argv, " ")}.Run()
 	if err != nil {
-		return refused(err)
+		return exit.Refused(err)
 	}
 	defer r.Close()
 	return rank.write(ctx, r)

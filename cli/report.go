@@ -17,6 +17,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/cli/exit"
 	"cg/footprint"
 	"cg/report"
 	"cg/report/cluster"
@@ -95,14 +96,14 @@ func runReport(c *cli.Context) error {
 	names := c.Args().Slice()
 	f, err := reportFormat(c, shownKind(c, names))
 	if err != nil {
-		return fail(statusUsage, "%w", err)
+		return exit.Usage("%w", err)
 	}
 	reader, err := format.Reader(c.String("from"), fromTrace)
 	if err != nil {
-		return fail(statusUsage, "--from: %w", err)
+		return exit.Usage("--from: %w", err)
 	}
 	if len(names) == 0 {
-		return fail(statusUsage, "no run: cg report RUN.json, as cg measure -o RUN.json saves it")
+		return exit.Usage("no run: cg report RUN.json, as cg measure -o RUN.json saves it")
 	}
 	o := format.Options{Terminal: terminal(os.Stdout, c.Bool("verbose")), Names: shortNames(names),
 		Chosen: map[string]string{}}
@@ -244,7 +245,7 @@ func reportTo(c *cli.Context, f format.Format, names []string) (*reportOutput, e
 	if c.Bool("open") && to.file.name == "" {
 		dir, err := os.MkdirTemp("", "cg-report-")
 		if err != nil {
-			return nil, fail(statusFailure, "--open: %w", err)
+			return nil, exit.Failure("--open: %w", err)
 		}
 		to.made = dir
 		to.file.name = filepath.Join(dir, filepath.Base(names[0])+f.Endings[0])
@@ -363,13 +364,13 @@ func verified(name string) ([]string, error) {
 	}
 	f, done, err := openSaved(name)
 	if err != nil {
-		return nil, fail(statusFailure, "%s: %w", inputName(name), err)
+		return nil, exit.Failure("%s: %w", inputName(name), err)
 	}
 	defer done()
 	if usage.IsSaved(f) {
 		faults, err := usage.Verify(f)
 		if err != nil {
-			err = fail(statusFailure, "%s: %w", name, err)
+			err = exit.Failure("%s: %w", name, err)
 		}
 		return faults, err
 	}
@@ -377,13 +378,13 @@ func verified(name string) ([]string, error) {
 	if err == nil && head.Holds["command"] && !head.Holds["ledger"] {
 		faults, err := repeated.Verify(f, Version)
 		if err != nil {
-			err = fail(statusFailure, "%s: %w", inputName(name), err)
+			err = exit.Failure("%s: %w", inputName(name), err)
 		}
 		return faults, err
 	}
 	r, err := report.ReadFrom(f)
 	if err != nil {
-		return nil, fail(statusFailure, "%s: %w", inputName(name), err)
+		return nil, exit.Failure("%s: %w", inputName(name), err)
 	}
 	checked := make(chan []string)
 	go func() { checked <- r.Check() }()
@@ -424,7 +425,7 @@ Exit status: 0 if everything agrees; 1 if something differs, each on a line
 that begins with the field; 2 usage.`,
 		Action: func(c *cli.Context) error {
 			if !c.Args().Present() {
-				return fail(statusUsage, "no run: cg verify RUN.json")
+				return exit.Usage("no run: cg verify RUN.json")
 			}
 			verify, err := verifier(c.String("from"))
 			if err != nil {
@@ -445,7 +446,7 @@ that begins with the field; 2 usage.`,
 				differs = differs || len(faults) > 0
 			}
 			if differs {
-				return ended(statusFailure)
+				return exit.Of(exit.StatusFailure)
 			}
 			return nil
 		},

@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/report"
 	"cg/report/advice"
 	"cg/report/format"
@@ -26,11 +27,11 @@ func advised(c *cli.Context, d format.Document) (format.Document, error) {
 		r, is = several[0], true
 	}
 	if !is {
-		return nil, fail(statusFailure, "--advice is for one run of cg measure, and this is %s", d.Kind())
+		return nil, exit.Failure("--advice is for one run of cg measure, and this is %s", d.Kind())
 	}
 	a, err := advice.Of(r, Version)
 	if err != nil {
-		return nil, fail(statusFailure, "--advice: %w", err)
+		return nil, exit.Failure("--advice: %w", err)
 	}
 	return a, nil
 }

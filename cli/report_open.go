@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"cg/cli/exit"
 )
 
 // openedFormat is what --open shows where no file is named.
@@ -53,7 +55,7 @@ func browse(file string) error {
 			return browser.Process.Release()
 		}
 	}
-	return fail(statusFailure,
-		"--open: no browser was found (BROWSER names one; else there has to be a DISPLAY or WAYLAND_DISPLAY): open "+
+	return exit.Failure(
+		"--open: no browser was found (BROWSER names one; else there has to be a DISPLAY or WAYLAND_DISPLAY): open " +
 			"the page yourself")
 }

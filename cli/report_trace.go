@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/cli/exit"
 	"cg/recorder"
 	"cg/recorder/analysis"
 	"cg/report/cluster"
@@ -42,16 +43,16 @@ func traceFlags() []cli.Flag {
 func reportTrace(c *cli.Context) error {
 	names := c.Args().Slice()
 	if len(names) != 1 {
-		return fail(statusUsage, "--from recorder: %d folders: name that of one trace", len(names))
+		return exit.Usage("--from recorder: %d folders: name that of one trace", len(names))
 	}
 	for _, flag := range []string{"events", "with-source", "watch", "lsp", "advice"} {
 		if c.IsSet(flag) {
-			return fail(statusUsage, "--%s is for runs, and a trace of Recorder has nothing for it", flag)
+			return exit.Usage("--%s is for runs, and a trace of Recorder has nothing for it", flag)
 		}
 	}
 	f, err := traceFormat(c)
 	if err != nil {
-		return fail(statusUsage, "%w", err)
+		return exit.Usage("%w", err)
 	}
 	most, err := recordsAsked(c, f)
 	if err != nil {
@@ -59,10 +60,10 @@ func reportTrace(c *cli.Context) error {
 	}
 	d := &iotrace.Document{Name: names[0], Version: Version, Most: most}
 	if d.Trace, err = recorder.Open(names[0]); err != nil {
-		return fail(statusFailure, "%s: %w", names[0], err)
+		return exit.Failure("%s: %w", names[0], err)
 	}
 	if d.From, d.To, err = ranksAsked(c.String("ranks"), d.Trace.Ranks); err != nil {
-		return fail(statusUsage, "--ranks: %w", err)
+		return exit.Usage("--ranks: %w", err)
 	}
 	if d.Meters, err = metersAsked(c.StringSlice("energy"), d.Trace.Ranks); err != nil {
 		return err
@@ -99,7 +100,7 @@ func traceTo(c *cli.Context, f format.Format) (*reportOutput, error) {
 	if c.Bool("open") && out.file.name == "" {
 		dir, err := os.MkdirTemp("", "cg-report-")
 		if err != nil {
-			return nil, fail(statusFailure, "--open: %w", err)
+			return nil, exit.Failure("--open: %w", err)
 		}
 		out.made = dir
 		out.file.name = filepath.Join(dir, "trace"+f.Endings[0])
@@ -157,11 +158,11 @@ func writeTrace(c *cli.Context, d *iotrace.Document, out *reportOutput, write fu
 
 // traceError is an error with the name of the trace, unless it says more already.
 func traceError(name string, err error) error {
-	var f *failure
+	var f *exit.Error
 	if errors.As(err, &f) {
 		return err
 	}
-	return fail(statusFailure, "%s: %w", name, err)
+	return exit.Failure("%s: %w", name, err)
 }
 
 // traceFormat is the format that was asked for.
@@ -192,16 +193,16 @@ func recordsAsked(c *cli.Context, f format.Format) (int, error) {
 		return 1000, nil
 	case text == "" || text == "all":
 		if text != "" && !lists {
-			return 0, fail(statusUsage, "--records is for json, jsonl and parquet, and the format is %s", f.Name)
+			return 0, exit.Usage("--records is for json, jsonl and parquet, and the format is %s", f.Name)
 		}
 		return -1, nil
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
-		return 0, fail(statusUsage, "--records: %q is no number of records: use 0 or more, or all", text)
+		return 0, exit.Usage("--records: %q is no number of records: use 0 or more, or all", text)
 	}
 	if !lists {
-		return 0, fail(statusUsage, "--records is for json, jsonl and parquet, and the format is %s", f.Name)
+		return 0, exit.Usage("--records is for json, jsonl and parquet, and the format is %s", f.Name)
 	}
 	return n, nil
 }
@@ -237,7 +238,7 @@ func metersAsked(all []string, ranks int) (out []*analysis.Meter, err error) {
 		}
 		if ofRanks(m.Name) {
 			if m.To != 0 {
-				return nil, fail(statusUsage, "--energy: %s is a run of many ranks and says itself where each "+
+				return nil, exit.Usage("--energy: %s is a run of many ranks and says itself where each "+
 					"rank was: leave %s out", m.Name, strings.TrimSuffix(text, m.Name))
 			}
 			nodes, err := metersOfRun(m.Name, ranks)
@@ -249,12 +250,12 @@ func metersAsked(all []string, ranks int) (out []*analysis.Meter, err error) {
 		}
 		f, err := os.Open(m.Name)
 		if err != nil {
-			return nil, fail(statusFailure, "--energy: %s: %w", m.Name, reason(err))
+			return nil, exit.Failure("--energy: %s: %w", m.Name, reason(err))
 		}
 		log, err := energylog.Read(f)
 		f.Close()
 		if err != nil {
-			return nil, fail(statusFailure, "--energy: %s: %w", m.Name, err)
+			return nil, exit.Failure("--energy: %s: %w", m.Name, err)
 		}
 		if log.Anew > 0 {
 			warnf("--energy: %s: a counter began anew (%d in all): what it counted just before is in no energy", m.Name,
@@ -280,11 +281,11 @@ func metersOfRun(name string, ranks int) ([]*analysis.Meter, error) {
 	}
 	run, is := d.(*cluster.Run)
 	if !is {
-		return nil, fail(statusFailure, "--energy: %s: it is no run of many ranks", name)
+		return nil, exit.Failure("--energy: %s: it is no run of many ranks", name)
 	}
 	nodes, err := iotrace.Meters(run, name, ranks)
 	if err != nil {
-		return nil, fail(statusFailure, "--energy: %w", err)
+		return nil, exit.Failure("--energy: %w", err)
 	}
 	return nodes, nil
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
+	"cg/cli/exit"
 	"cg/ranks"
 	"cg/report/cluster"
 	"cg/report/format"
@@ -32,17 +33,17 @@ func watchable(c *cli.Context, f format.Format, names []string) error {
 	onTerminal := c.String("output") == ""
 	switch {
 	case slices.Contains(names, "-"):
-		return fail(statusUsage, "--watch: standard input is read once: name the file")
+		return exit.Usage("--watch: standard input is read once: name the file")
 	case c.String("output") == "-":
-		return fail(statusUsage, "--watch -o -: without -o it shows the run on the terminal")
+		return exit.Usage("--watch -o -: without -o it shows the run on the terminal")
 	case f.IsFolder(kindOf(names)):
-		return fail(statusUsage, "--watch shows text, or writes one file: %s is a folder", f.Name)
+		return exit.Usage("--watch shows text, or writes one file: %s is a folder", f.Name)
 	case onTerminal && c.Bool("open"):
-		return fail(statusUsage, "--watch --open needs -o FILE, which is written anew at each change")
+		return exit.Usage("--watch --open needs -o FILE, which is written anew at each change")
 	case onTerminal && f.Name != format.Default:
-		return fail(statusUsage, "--watch -f %s needs -o FILE, which is written anew at each change", f.Name)
+		return exit.Usage("--watch -f %s needs -o FILE, which is written anew at each change", f.Name)
 	case onTerminal && !term.IsTerminal(int(os.Stdout.Fd())):
-		return fail(statusUsage, "--watch shows runs on a terminal: with -o FILE it writes them elsewhere")
+		return exit.Usage("--watch shows runs on a terminal: with -o FILE it writes them elsewhere")
 	}
 	return nil
 }

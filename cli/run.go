@@ -19,6 +19,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/cli/exit"
 	"cg/experiment"
 	"cg/languages"
 	_ "cg/languages/all"
@@ -174,7 +175,7 @@ func runOften(c *cli.Context, written *bool) error {
 	defer release()
 	folder, err := runDir()
 	if err != nil {
-		return fail(statusSelf, "no place for the run's files: %w (set TMPDIR to a folder that can be written)", err)
+		return exit.Self("no place for the run's files: %w (set TMPDIR to a folder that can be written)", err)
 	}
 	defer folder.Remove()
 	offered := offer(folder.Path)
@@ -201,7 +202,7 @@ func runOften(c *cli.Context, written *bool) error {
 	*written = true
 	result.Account(rates)
 	if err := writeExports(c, outs, result); err != nil {
-		return fail(statusSelf, "%w", err)
+		return exit.Self("%w", err)
 	}
 	if stopped != nil {
 		return stopped
@@ -212,11 +213,11 @@ func runOften(c *cli.Context, written *bool) error {
 	}
 	for _, command := range commands {
 		if e := command.BudgetExceeded; e != nil && *e {
-			return fail(statusFailure, "the budget is exceeded: %s took %.6g J on average, %s, and %.6g J were allowed",
+			return exit.Failure("the budget is exceeded: %s took %.6g J on average, %s, and %.6g J were allowed",
 				strings.Join(command.Argv, " "), command.ProgramEnergyJ.Mean, least(command.ProgramEnergyJ),
 				*command.BudgetJ)
 		} else if command.BudgetJ != nil && e == nil {
-			return fail(statusSelf, "--budget: %s", s.unsaid(command))
+			return exit.Self("--budget: %s", s.unsaid(command))
 		}
 	}
 	return nil
@@ -281,34 +282,34 @@ func seriesOptions(c *cli.Context) (*series, error) {
 		return nil, err
 	}
 	if s.repeat < 1 {
-		return nil, fail(statusUsage, "-n: %d runs cannot be measured: use 1 or more", s.repeat)
+		return nil, exit.Usage("-n: %d runs cannot be measured: use 1 or more", s.repeat)
 	}
 	if s.warmup < 0 {
-		return nil, fail(statusUsage, "-w: %d is no number of runs: use 0 or more", s.warmup)
+		return nil, exit.Usage("-w: %d is no number of runs: use 0 or more", s.warmup)
 	}
 	var err error
 	if s.per, err = work.ParseAll(textsOf(c, "per")); err != nil {
-		return nil, fail(statusUsage, "--per: %w", err)
+		return nil, exit.Usage("--per: %w", err)
 	}
 	if s.coolDown, err = coolDownOf(c.String("cool-down")); err != nil {
-		return nil, fail(statusUsage, "--cool-down: %w", err)
+		return nil, exit.Usage("--cool-down: %w", err)
 	}
 	if s.baseline, err = baselineTime(c.String("baseline")); err != nil {
-		return nil, fail(statusUsage, "--baseline: %w", err)
+		return nil, exit.Usage("--baseline: %w", err)
 	}
 	if s.noise, err = noiseLimits(c); err != nil {
 		return nil, err
 	}
 	if s.timeout, err = duration(c.String("timeout")); err != nil {
-		return nil, fail(statusUsage, "--timeout: %w", err)
+		return nil, exit.Usage("--timeout: %w", err)
 	}
 	if s.interval, err = precision(c.String("precision")); err != nil {
-		return nil, fail(statusUsage, "-p: %w", err)
+		return nil, exit.Usage("-p: %w", err)
 	}
 	if c.IsSet("budget") {
 		b := c.Float64("budget")
 		if !(b > 0) || math.IsInf(b, 1) {
-			return nil, fail(statusUsage, "--budget: %g J is no budget: use joules above 0", b)
+			return nil, exit.Usage("--budget: %g J is no budget: use joules above 0", b)
 		}
 		s.budget = &b
 	}
@@ -326,7 +327,7 @@ func (s *series) inputIsThere() error {
 		}
 		f, err := os.Open(k.stdin)
 		if err != nil {
-			return fail(statusUsage, "--stdin: %w", err)
+			return exit.Usage("--stdin: %w", err)
 		}
 		f.Close()
 	}
@@ -367,15 +368,15 @@ rounds:
 			measured = true
 			if status := run.Process.ExitStatus; status != 0 && (!s.ignoreFailure || ctx.Err() != nil) {
 				stopped = s.failed(argv, run)
-				var f *failure
+				var f *exit.Error
 				if ctx.Err() != nil && errors.As(stopped, &f) {
-					f.signal = interrupted(ctx)
+					f.Signal = exit.Interrupted(ctx)
 				}
 				break rounds
 			}
 			if ctx.Err() != nil {
-				stopped = &failure{128 + int(interrupted(ctx)),
-					fmt.Errorf("interrupted after %d runs", len(result.Commands[i].Measurements)), interrupted(ctx)}
+				stopped = exit.By(exit.Interrupted(ctx), "interrupted after %d runs",
+					len(result.Commands[i].Measurements))
 				break rounds
 			}
 		}
@@ -419,7 +420,7 @@ func (s *series) failed(argv []string, run *report.Run) error {
 		lines := strings.Split(strings.TrimSpace(string(b)), "\n")
 		tail = "\n" + strings.Join(lines[max(0, len(lines)-5):], "\n")
 	}
-	return fail(p.ExitStatus, "%s failed: %s (--ignore-failure goes on)%s", strings.Join(argv, " "), what, tail)
+	return exit.With(p.ExitStatus, "%s failed: %s (--ignore-failure goes on)%s", strings.Join(argv, " "), what, tail)
 }
 
 // once measures one run of a command.
@@ -432,7 +433,7 @@ func (s *series) once(ctx context.Context, k planned) (*report.Run, error) {
 		s.coolDown.wait(ctx, s.machine.root, s.say)
 	}
 	if ctx.Err() != nil {
-		return nil, fail(128+int(interrupted(ctx)), "interrupted")
+		return nil, exit.With(128+int(exit.Interrupted(ctx)), "interrupted")
 	}
 	command := launcher.Cmd{Args: argv, Pty: launcher.Never, Timeout: s.timeout, Env: s.env}
 	if err := restrict(&command, s.cores); err != nil {
@@ -440,19 +441,19 @@ func (s *series) once(ctx context.Context, k planned) (*report.Run, error) {
 	}
 	in, err := os.Open(orNull(k.stdin))
 	if err != nil {
-		return nil, fail(statusUsage, "--stdin: %w", err)
+		return nil, exit.Usage("--stdin: %w", err)
 	}
 	defer in.Close()
 	command.Stdin = in
 	if !s.showOutput {
 		null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 		if err != nil {
-			return nil, fail(statusSelf, "%w", err)
+			return nil, exit.Self("%w", err)
 		}
 		defer null.Close()
 		log, err := os.Create(s.log)
 		if err != nil {
-			return nil, fail(statusSelf, "%w", err)
+			return nil, exit.Self("%w", err)
 		}
 		defer log.Close()
 		command.Stdout, command.Stderr = null, log
@@ -461,7 +462,7 @@ func (s *series) once(ctx context.Context, k planned) (*report.Run, error) {
 	}
 	closed, err := s.keepOutput(&command)
 	if err != nil {
-		return nil, fail(statusSelf, "%w", err)
+		return nil, exit.Self("%w", err)
 	}
 	defer closed()
 	conditions, done := runConditions(s.machine, s.interval)
@@ -471,14 +472,14 @@ func (s *series) once(ctx context.Context, k planned) (*report.Run, error) {
 		Baseline:       s.base,
 		BaselineUnused: s.unused}.Run()
 	if err != nil {
-		return nil, refused(err)
+		return nil, exit.Refused(err)
 	}
 	if r.Outcome.Running {
 		s.left = func() {
 			r.Outcome.Wait()
 			r.Close()
 		}
-		return nil, fail(128+int(interrupted(ctx)),
+		return nil, exit.With(128+int(exit.Interrupted(ctx)),
 			"interrupted: %s went on for more than %v, and this run is not among the figures",
 			strings.Join(argv, " "), measure.GracePeriod)
 	}
@@ -503,9 +504,9 @@ func aside(ctx context.Context, flag, line string) error {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return fail(128+int(interrupted(ctx)), "interrupted")
+		return exit.With(128+int(exit.Interrupted(ctx)), "interrupted")
 	}
-	return fail(statusFailure, "--%s: %s: %w", flag, line, err)
+	return exit.Failure("--%s: %s: %w", flag, line, err)
 }
 
 func orNull(file string) string {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"cg/cli/exit"
 	"cg/nemb"
 	"cg/nemb/condition"
 )
@@ -61,7 +62,7 @@ func coolDownOf(text string) (c coolDown, err error) {
 // check refuses a temperature that no sensor tells.
 func (c coolDown) check(root nemb.Root) error {
 	if _, ok := condition.Temperature(root); c.celsius != nil && !ok {
-		return fail(statusUsage, "--cool-down: no sensor here tells the temperature of the processors: use a time, "+
+		return exit.Usage("--cool-down: no sensor here tells the temperature of the processors: use a time, " +
 			"such as --cool-down 30s")
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/launcher"
 	"cg/report/format"
 	"cg/report/repeated"
@@ -21,7 +22,7 @@ func openExports(c *cli.Context) (map[string]*output, error) { return openFiles(
 // openFiles makes the files that flags name.
 func openFiles(c *cli.Context, flags ...string) (map[string]*output, error) {
 	if jsonOnStdout(c) && launcher.Closed(1) {
-		return nil, fail(statusUsage, "standard output is closed and the figures would be lost: save them with -o FILE")
+		return nil, exit.Usage("standard output is closed and the figures would be lost: save them with -o FILE")
 	}
 	if err := differentOutputs(c, flags...); err != nil {
 		return nil, err

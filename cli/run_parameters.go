@@ -10,6 +10,7 @@ import (
 	"github.com/google/shlex"
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/sweep"
 )
 
@@ -48,18 +49,18 @@ func parametersOf(c *cli.Context) (all []sweep.Parameter, err error) {
 		for _, text := range c.Generic(flag.name).(*pairs).texts {
 			name, values, _ := strings.Cut(text, pairSeparator)
 			if values == "" {
-				return nil, fail(statusUsage, "%s: %s has no values: -L threads 1,2,4 or -P size 1..10", flag.short,
+				return nil, exit.Usage("%s: %s has no values: -L threads 1,2,4 or -P size 1..10", flag.short,
 					text)
 			}
 			p, err := flag.read(name, values)
 			if err != nil {
-				return nil, fail(statusUsage, "%s: %w", flag.short, err)
+				return nil, exit.Usage("%s: %w", flag.short, err)
 			}
 			all = append(all, p)
 		}
 	}
 	if err := sweep.Check(all); err != nil {
-		return nil, fail(statusUsage, "-L, -P: %w", err)
+		return nil, exit.Usage("-L, -P: %w", err)
 	}
 	return all, nil
 }
@@ -69,14 +70,14 @@ func commandLines(c *cli.Context) (argvs [][]string, err error) {
 	lines := textsOf(c, "command")
 	switch args := c.Args().Slice(); {
 	case len(lines) > 0 && len(args) > 0:
-		return nil, fail(statusUsage, "-c LINE and CMD do not go together: name the command one way")
+		return nil, exit.Usage("-c LINE and CMD do not go together: name the command one way")
 	case len(args) > 0:
 		if given(c, "shell") {
-			return nil, fail(statusUsage, "--shell is for -c LINE; CMD runs as it stands")
+			return nil, exit.Usage("--shell is for -c LINE; CMD runs as it stands")
 		}
 		return [][]string{args}, nil
 	case len(lines) == 0:
-		return nil, fail(statusUsage, "no command: cg run -- CMD [ARGS...]")
+		return nil, exit.Usage("no command: cg run -- CMD [ARGS...]")
 	}
 	for _, line := range lines {
 		switch shell := c.String("shell"); shell {
@@ -86,11 +87,11 @@ func commandLines(c *cli.Context) (argvs [][]string, err error) {
 			words, err := shlex.Split(line)
 			if err != nil || len(words) == 0 {
 				return nil,
-					fail(statusUsage, "-c %q: not a command line: quotes must be closed, and something named", line)
+					exit.Usage("-c %q: not a command line: quotes must be closed, and something named", line)
 			}
 			argvs = append(argvs, words)
 		default:
-			return nil, fail(statusUsage, "--shell: %q is not known: use sh or none", shell)
+			return nil, exit.Usage("--shell: %q is not known: use sh or none", shell)
 		}
 	}
 	return argvs, nil
@@ -109,25 +110,25 @@ func (s *series) plan(c *cli.Context) error {
 	seed := rand.Uint64()
 	if text := c.String("seed"); text != "" {
 		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			return fail(statusUsage, "--seed: %q is no whole number from 0 on", text)
+			return exit.Usage("--seed: %q is no whole number from 0 on", text)
 		}
 	}
 	s.draw = rand.New(rand.NewPCG(seed, 0))
 	drawn := c.Int("draw")
 	switch count := sweep.Count(parameters); {
 	case c.IsSet("draw") && len(parameters) == 0:
-		return fail(statusUsage, "--draw is for -L and -P")
+		return exit.Usage("--draw is for -L and -P")
 	case c.IsSet("draw") && (drawn < 1 || drawn > sweep.MostPoints):
-		return fail(statusUsage, "--draw: %d is no number of combinations: use 1 to %d", drawn, sweep.MostPoints)
+		return exit.Usage("--draw: %d is no number of combinations: use 1 to %d", drawn, sweep.MostPoints)
 	case drawn == 0 && count > sweep.MostPoints:
-		return fail(statusUsage, "-L, -P: there are %.0f combinations, and %d can be run: draw some with --draw N, "+
+		return exit.Usage("-L, -P: there are %.0f combinations, and %d can be run: draw some with --draw N, "+
 			"or use a range with steps, 1..1000:100 or 1..1000*10", count, sweep.MostPoints)
 	}
 	around := []string{c.String("prepare"), c.String("validate"), c.String("stdin")}
 	for _, p := range parameters {
 		in := slices.Concat(append(templates, around)...)
 		if len((sweep.Point{p.Name: ""}).Of(in...)) == 0 {
-			return fail(statusUsage, "-L, -P: the command does not contain {%s} (nor do --prepare, --validate and "+
+			return exit.Usage("-L, -P: the command does not contain {%s} (nor do --prepare, --validate and "+
 				"--stdin): put {%[1]s} where the value belongs", p.Name)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/launcher"
 	"cg/report"
 	"cg/report/repeated"
@@ -92,12 +93,12 @@ func (s *series) counts(ctx context.Context, argv []string, run *report.Run) (ma
 	}
 	out, err := os.Open(s.printed())
 	if err != nil {
-		return nil, fail(statusSelf, "%w", err)
+		return nil, exit.Self("%w", err)
 	}
 	defer out.Close()
 	log, err := os.Open(s.log)
 	if err != nil {
-		return nil, fail(statusSelf, "%w", err)
+		return nil, exit.Self("%w", err)
 	}
 	defer log.Close()
 	counts, err := work.Counts(ctx, s.per, out, log)
@@ -105,9 +106,9 @@ func (s *series) counts(ctx context.Context, argv []string, run *report.Run) (ma
 	if ctx.Err() != nil {
 		return nil, nil
 	} else if errors.As(err, &missing) {
-		return nil, fail(statusFailure, "--per: %w (of %s)", err, strings.Join(argv, " "))
+		return nil, exit.Failure("--per: %w (of %s)", err, strings.Join(argv, " "))
 	} else if err != nil {
-		return nil, fail(statusSelf, "%w", err)
+		return nil, exit.Self("%w", err)
 	}
 	return counts, nil
 }

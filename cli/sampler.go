@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/checkpoint"
+	"cg/cli/exit"
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/gpuuse"
@@ -81,11 +82,11 @@ func greet(line samplerLine, interval time.Duration, root nemb.Root) error {
 
 func runSampler(c *cli.Context) error {
 	if c.Args().Present() {
-		return fail(statusUsage, "sampler: %q: it takes only flags (cg sampler --help)", c.Args().First())
+		return exit.Usage("sampler: %q: it takes only flags (cg sampler --help)", c.Args().First())
 	}
 	interval, err := precision(c.String("precision"))
 	if err != nil {
-		return fail(statusUsage, "-p: %w", err)
+		return exit.Usage("-p: %w", err)
 	}
 	pid, program, err := samplerPIDs(c)
 	if err != nil {
@@ -93,15 +94,15 @@ func runSampler(c *cli.Context) error {
 	}
 	gone, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
-		return fail(statusFailure, "--pid: process %d: %w", pid, err)
+		return exit.Failure("--pid: process %d: %w", pid, err)
 	}
 	defer unix.Close(gone)
 	if err := unix.Kill(program, 0); errors.Is(err, unix.ESRCH) {
-		return fail(statusFailure, "--program: process %d: %w", program, err)
+		return exit.Failure("--program: process %d: %w", program, err)
 	}
 	slots := c.Int("buffer")
 	if slots < 16 || slots > sampler.MaxSlots {
-		return fail(statusUsage, "--buffer: %d samples: use 16 to %d", slots, sampler.MaxSlots)
+		return exit.Usage("--buffer: %d samples: use 16 to %d", slots, sampler.MaxSlots)
 	}
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, unix.SIGTERM)
@@ -122,7 +123,7 @@ func runSampler(c *cli.Context) error {
 	defer machine.close()
 	sensors := machine.found.Sensors
 	if len(sensors) == 0 {
-		return fail(statusFailure, "sampler: nothing can be sampled here%s",
+		return exit.Failure("sampler: nothing can be sampled here%s",
 			because(slices.Concat(machine.found.Denied, machine.found.Hung)))
 	}
 	account := account.New()
@@ -132,13 +133,13 @@ func runSampler(c *cli.Context) error {
 		sampler.Config{Interval: interval, Clock: checkpoint.SystemClock(), Program: account, Slots: slots,
 			GPUReasons: gpuuse.Reasons()})
 	if err != nil {
-		return fail(statusSelf, "%w", err)
+		return exit.Self("%w", err)
 	}
 	defer sampler.Close()
 	path, err := sampler.Share()
 	if err != nil {
 		sampler.Stop()
-		return fail(statusSelf, "%w", err)
+		return exit.Self("%w", err)
 	}
 	tell := gpuuse.New(sampler, sensors, gpuuse.OwnerBy(account))
 	tell.Begin()
@@ -152,7 +153,7 @@ func runSampler(c *cli.Context) error {
 		tell.Finish(last[len(last)-1].Time)
 	}
 	if err != nil && !errors.Is(err, unix.EPIPE) {
-		return fail(statusSelf, "sampler: %w", err)
+		return exit.Self("sampler: %w", err)
 	}
 	return nil
 }
@@ -161,7 +162,7 @@ func runSampler(c *cli.Context) error {
 func samplerPIDs(c *cli.Context) (pid, program int, err error) {
 	for _, name := range []string{"pid", "program"} {
 		if n := c.Int(name); n < 0 || c.IsSet(name) && n == 0 {
-			return 0, 0, fail(statusUsage, "--%s: %d is no process", name, n)
+			return 0, 0, exit.Usage("--%s: %d is no process", name, n)
 		}
 	}
 	pid = cmp.Or(c.Int("pid"), os.Getppid())
@@ -193,7 +194,7 @@ func leave(over, done <-chan struct{}) {
 	case <-done:
 	case <-time.After(ending):
 		warnf("sampler: a sensor does not answer: ended %v after nobody wanted samples any more", ending)
-		os.Exit(statusSelf)
+		os.Exit(exit.StatusSelf)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/cli/exit"
 	"cg/near"
 	"cg/nemb"
 	"cg/nemb/sampler"
@@ -28,18 +29,18 @@ func gaugeNames() (names []string) {
 func sampleGauges(c *cli.Context, over <-chan struct{}) error {
 	for _, name := range []string{"sensors", "buffer"} {
 		if given(c, name) {
-			return fail(statusUsage, "--%s is for energies: leave it out with --gauges", name)
+			return exit.Usage("--%s is for energies: leave it out with --gauges", name)
 		}
 	}
 	period := time.Duration(spec.GaugePeriodNs)
 	if given(c, "precision") {
 		var err error
 		if period, err = precision(c.String("precision")); err != nil {
-			return fail(statusUsage, "-p: %w", err)
+			return exit.Usage("-p: %w", err)
 		}
 	}
 	if period < sampler.MinGaugePeriod || period > sampler.MaxGaugePeriod {
-		return fail(statusUsage, "-p: gauges cannot be read each %v: use 100ms to 1m", period)
+		return exit.Usage("-p: gauges cannot be read each %v: use 100ms to 1m", period)
 	}
 	root, err := sysroot(c)
 	if err != nil {
@@ -56,7 +57,7 @@ func sampleGauges(c *cli.Context, over <-chan struct{}) error {
 	}()
 	rows, err := sampler.ShareGauges(gauges, period)
 	if err != nil {
-		return fail(statusSelf, "sampler: %w", err)
+		return exit.Self("sampler: %w", err)
 	}
 	defer rows.Close()
 	rows.Read()
@@ -64,7 +65,7 @@ func sampleGauges(c *cli.Context, over <-chan struct{}) error {
 		if errors.Is(err, unix.EPIPE) {
 			return nil
 		}
-		return fail(statusSelf, "sampler: %w", err)
+		return exit.Self("sampler: %w", err)
 	}
 	tick := time.NewTicker(period)
 	defer tick.Stop()
@@ -92,7 +93,7 @@ func openGauges(root nemb.Root, names []string) (gauges []sampler.NamedGauge, wi
 		}
 		seen[name] = true
 		if !slices.Contains(known, name) {
-			return nil, nil, fail(statusUsage, "--gauges: no metric %q; %s", name,
+			return nil, nil, exit.Usage("--gauges: no metric %q; %s", name,
 				near.Or(name, known, "known are all, "+strings.Join(known, ", ")))
 		}
 		g, err := nemb.OpenMetric(root, name)
@@ -109,7 +110,7 @@ func openGauges(root nemb.Root, names []string) (gauges []sampler.NamedGauge, wi
 		if len(without) > 0 {
 			why = ": " + strings.Join(without, "; ")
 		}
-		return nil, nil, fail(statusFailure, "--gauges: none can be read here%s", why)
+		return nil, nil, exit.Failure("--gauges: none can be read here%s", why)
 	}
 	return gauges, without, nil
 }

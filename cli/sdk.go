@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/languages"
 	"cg/near"
 )
@@ -46,32 +47,32 @@ func sdkLanguages() []string {
 
 func runSDK(c *cli.Context) error {
 	if c.NArg() != 2 {
-		return fail(statusUsage, "sdk: want a language and a folder: cg sdk %s DIR", strings.Join(sdkLanguages(), "|"))
+		return exit.Usage("sdk: want a language and a folder: cg sdk %s DIR", strings.Join(sdkLanguages(), "|"))
 	}
 	lang, dir := languages.Named(c.Args().First()), c.Args().Get(1)
 	if lang == nil || lang.SDK == nil {
-		return fail(statusUsage, "sdk: there is none for %q: %s", c.Args().First(),
+		return exit.Usage("sdk: there is none for %q: %s", c.Args().First(),
 			near.Or(c.Args().First(), sdkLanguages(), "use "+strings.Join(sdkLanguages(), ", ")))
 	}
 	files, err := lang.SDK.Files()
 	if err != nil {
-		return fail(statusFailure, "%w", err)
+		return exit.Failure("%w", err)
 	}
 	there, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return fail(statusFailure, "sdk: %w", err)
+		return exit.Failure("sdk: %w", err)
 	case len(there) > 0:
-		return fail(statusFailure, "sdk: %s is not empty: name another folder, or remove it", dir)
+		return exit.Failure("sdk: %s is not empty: name another folder, or remove it", dir)
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		file := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
-			return fail(statusFailure, "sdk: %w", err)
+			return exit.Failure("sdk: %w", err)
 		}
 		if err := os.WriteFile(file, files[name], 0o666); err != nil {
-			return fail(statusFailure, "sdk: %w", err)
+			return exit.Failure("sdk: %w", err)
 		}
 	}
 	put("%s\n", dir)

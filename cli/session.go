@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/cli/exit"
 	codegreen "cg/runtimes/golang/_sdk"
 )
 
@@ -81,11 +82,11 @@ func openLine() (*line, bool) {
 func runSession(c *cli.Context) error {
 	l, ok := openLine()
 	if !ok || c.Args().Present() {
-		return fail(statusUsage, "session: it is started by programs that use the packages of cg sdk c and cg sdk node")
+		return exit.Usage("session: it is started by programs that use the packages of cg sdk c and cg sdk node")
 	}
 	gone, err := unix.PidfdOpen(c.Int("pid"), 0)
 	if err != nil {
-		return fail(statusFailure, "session: --pid: process %d: %w", c.Int("pid"), err)
+		return exit.Failure("session: --pid: process %d: %w", c.Int("pid"), err)
 	}
 	defer unix.Close(gone)
 	// They are the program's to answer; the session ends when the program does.

@@ -16,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/cli/exit"
 	"cg/near"
 	"cg/nemb/condition"
 	"cg/report/format"
@@ -101,13 +102,13 @@ func runTrack(c *cli.Context) error {
 	config.Log = tell
 	duration, err := duration(c.String("duration"))
 	if err != nil {
-		return fail(statusUsage, "--duration: %w", err)
+		return exit.Usage("--duration: %w", err)
 	}
 	if c.Args().Present() {
 		return runTrackBench(c, config)
 	}
 	if c.IsSet("pairs") {
-		return fail(statusUsage, "--pairs is for cg track bench")
+		return exit.Usage("--pairs is for cg track bench")
 	}
 	ended, err := processEnd(c)
 	if err != nil {
@@ -116,7 +117,7 @@ func runTrack(c *cli.Context) error {
 	stop := make(chan os.Signal, 2)
 	signal.Notify(stop, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	if err := os.MkdirAll(config.Dir, 0o777); err != nil {
-		return fail(statusFailure, "-o: %w", err)
+		return exit.Failure("-o: %w", err)
 	}
 	broker, err := openTrackBroker(c, &config)
 	if err != nil {
@@ -125,9 +126,9 @@ func runTrack(c *cli.Context) error {
 	defer closeTrackBroker(broker, config.Log)
 	session, err := track.Start(config)
 	if errors.Is(err, track.ErrNothing) {
-		return fail(statusFailure, "%w\n--tracker DT,estimate records the estimate of a machine without sensors", err)
+		return exit.Failure("%w\n--tracker DT,estimate records the estimate of a machine without sensors", err)
 	} else if err != nil {
-		return fail(statusFailure, "%w", err)
+		return exit.Failure("%w", err)
 	}
 	if others := condition.Others(); len(others) > 0 {
 		config.Log(slog.LevelInfo, "others measure here at the same time: "+
@@ -148,7 +149,7 @@ func runTrack(c *cli.Context) error {
 		config.Log(slog.LevelInfo, s.String())
 	}
 	if err != nil {
-		return fail(statusFailure, "writing: %w", err)
+		return exit.Failure("writing: %w", err)
 	}
 	return nil
 }
@@ -168,13 +169,13 @@ func trackConfig(c *cli.Context) (track.Config, error) {
 		config.ID = newID()
 	}
 	if strings.ContainsAny(config.ID, "\r\n") {
-		return config, fail(statusUsage, "-i: an id is one line")
+		return config, exit.Usage("-i: an id is one line")
 	}
 	if n := c.Float64("freq-write"); !(n >= 1 && n <= 1e9) && n != 0 {
-		return config, fail(statusUsage, "-f: %v is no number of readings: use 1 or more, or 0", n)
+		return config, exit.Usage("-f: %v is no number of readings: use 1 or more, or 0", n)
 	}
 	if config.Flush, err = duration(c.String("flush")); err != nil || config.Flush <= 0 {
-		return config, fail(statusUsage, "--flush: %q is not a time: use seconds, or such as 500ms", c.String("flush"))
+		return config, exit.Usage("--flush: %q is not a time: use seconds, or such as 500ms", c.String("flush"))
 	}
 	if config.Rows == 0 && !c.IsSet("flush") {
 		config.Flush = 0
@@ -186,14 +187,14 @@ func trackConfig(c *cli.Context) (track.Config, error) {
 func trackFiles(c *cli.Context, config *track.Config) error {
 	config.Trackers, config.Dir = *c.Generic("tracker").(*trackers), c.String("output-dir")
 	if config.Suffix = c.String("suffix"); strings.ContainsAny(config.Suffix, "/\r\n") {
-		return fail(statusUsage, "-s: %q cannot be part of a file's name", config.Suffix)
+		return exit.Usage("-s: %q cannot be part of a file's name", config.Suffix)
 	}
 	if len(config.Trackers) == 0 {
 		config.Trackers = []track.Tracker{track.Default}
 	}
 	var err error
 	if config.Layout, err = trackLayout(c.String("format")); err != nil {
-		return fail(statusUsage, "--format: %w", err)
+		return exit.Usage("--format: %w", err)
 	}
 	return nil
 }
@@ -212,7 +213,7 @@ they are there, everything has been opened.`,
 				return err
 			}
 			if c.Args().Present() {
-				return fail(statusUsage, "track filename: %q: it takes only flags (cg track filename --help)",
+				return exit.Usage("track filename: %q: it takes only flags (cg track filename --help)",
 					c.Args().First())
 			}
 			var config track.Config
@@ -221,7 +222,7 @@ they are there, everything has been opened.`,
 			}
 			for _, name := range config.Filenames() {
 				if err := put("%s\n", name); err != nil {
-					return fail(statusFailure, "writing: %w", err)
+					return exit.Failure("writing: %w", err)
 				}
 			}
 			return nil
@@ -257,11 +258,11 @@ func processEnd(c *cli.Context) (<-chan struct{}, error) {
 	}
 	pid := c.Int("until-pid")
 	if pid <= 0 {
-		return nil, fail(statusUsage, "--until-pid: %d is no process", pid)
+		return nil, exit.Usage("--until-pid: %d is no process", pid)
 	}
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
-		return nil, fail(statusFailure, "--until-pid: process %d: %w", pid, err)
+		return nil, exit.Failure("--until-pid: process %d: %w", pid, err)
 	}
 	ended := make(chan struct{})
 	go func() {
@@ -286,29 +287,29 @@ const (
 func runTrackBench(c *cli.Context, config track.Config) error {
 	if c.Args().First() != "bench" {
 		word := c.Args().First()
-		return fail(statusUsage, "track: %q is not known: %s (cg track --help)", word,
+		return exit.Usage("track: %q is not known: %s (cg track --help)", word,
 			near.Or(word, []string{"bench", "filename", "merge", "start", "status", "stop"},
 				"use bench, filename, merge, start, status, stop, or only flags"))
 	}
 	for _, name := range append([]string{"duration", "until-pid", "append", "output-dir"}, brokerOf...) {
 		if given(c, name) {
-			return fail(statusUsage, "--%s: bench keeps no files and ends by itself", name)
+			return exit.Usage("--%s: bench keeps no files and ends by itself", name)
 		}
 	}
 	if c.Int("pairs") < 1 {
-		return fail(statusUsage, "--pairs: %d: use 1 or more", c.Int("pairs"))
+		return exit.Usage("--pairs: %d: use 1 or more", c.Int("pairs"))
 	}
 	command := c.Args().Tail()
 	if len(command) == 0 {
 		self, err := os.Executable()
 		if err != nil {
-			return fail(statusFailure, "%w", err)
+			return exit.Failure("%w", err)
 		}
 		command = []string{self, "load", "--rounds", "400", "--parent", strconv.Itoa(os.Getpid()), "cpu_stress"}
 	}
 	folder, err := runDir()
 	if err != nil {
-		return fail(statusFailure, "%w", err)
+		return exit.Failure("%w", err)
 	}
 	defer folder.Remove()
 	dir := folder.Path
@@ -318,7 +319,7 @@ func runTrackBench(c *cli.Context, config track.Config) error {
 	}
 	updates, err := track.Updates(config.Root, metrics, benchUpdates, benchLimit, say)
 	if err != nil {
-		return fail(statusFailure, "bench: %w", err)
+		return exit.Failure("bench: %w", err)
 	}
 	put("%-28s %8s %12s %12s %12s %12s %12s\n", "column", "updates", "median", "min", "max", "read", "read 99 %")
 	for _, u := range updates {
@@ -329,7 +330,7 @@ func runTrackBench(c *cli.Context, config track.Config) error {
 	config.Dir, config.Append = filepath.Join(dir), true // the same files again
 	s, err := track.Compare(config, command, c.Int("pairs"))
 	if err != nil {
-		return fail(statusFailure, "bench: %w", err)
+		return exit.Failure("bench: %w", err)
 	}
 	put("\n%d pairs of %s on %d processors, tracked against not tracked:\n", s.Pairs, strings.Join(command, " "),
 		runtime.NumCPU())

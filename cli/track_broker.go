@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/mqtt"
 	"cg/track"
 )
@@ -46,24 +47,24 @@ func openTrackBroker(c *cli.Context, config *track.Config) (*mqtt.Publisher, err
 	if c.String("mqtt-broker") == "" {
 		for _, name := range brokerOf[1:] {
 			if given(c, name) {
-				return nil, fail(statusUsage, "--%s is for --mqtt-broker", name)
+				return nil, exit.Usage("--%s is for --mqtt-broker", name)
 			}
 		}
 		return nil, nil
 	}
 	if c.String("mqtt-username") == "" && c.String("mqtt-password") != "" {
-		return nil, fail(statusUsage, "--mqtt-password: say whose with --mqtt-username")
+		return nil, exit.Usage("--mqtt-password: say whose with --mqtt-username")
 	}
 	address, err := brokerAddress(c)
 	if err != nil {
-		return nil, fail(statusUsage, "%w", err)
+		return nil, exit.Usage("%w", err)
 	}
 	if err := mqtt.Check(mqtt.Config{URL: address, Prefix: "any"}); err != nil {
-		return nil, fail(statusUsage, "--mqtt-broker: %w", err)
+		return nil, exit.Usage("--mqtt-broker: %w", err)
 	}
 	qos := c.Int("mqtt-qos")
 	if qos < 0 || qos > 2 {
-		return nil, fail(statusUsage, "--mqtt-qos: %d: use 0, 1 or 2", qos)
+		return nil, exit.Usage("--mqtt-qos: %d: use 0, 1 or 2", qos)
 	}
 	log := config.Log
 	prefix := strings.TrimRight(c.String("mqtt-topic-prefix"), "/")
@@ -72,7 +73,7 @@ func openTrackBroker(c *cli.Context, config *track.Config) (*mqtt.Publisher, err
 		Thing: "messages",
 		Warn:  func(text string) { log(slog.LevelError, "--mqtt-broker: "+text) }})
 	if err != nil {
-		return nil, fail(statusUsage, "--mqtt-topic-prefix: %w", err)
+		return nil, exit.Usage("--mqtt-topic-prefix: %w", err)
 	}
 	hostname, _ := os.Hostname()
 	config.Broker = &track.Broker{Prefix: prefix, Node: hostname, Add: broker.Add}

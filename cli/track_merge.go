@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/report/format"
 	"cg/track/energylog"
 	"cg/track/merge"
@@ -39,7 +40,7 @@ Exit status: 0; 1 if a log cannot be read, or they have no time in common; 2 usa
 
 func runTrackMerge(c *cli.Context) error {
 	if !c.Args().Present() {
-		return fail(statusUsage, "track merge: name the logs: cg track merge FILES...")
+		return exit.Usage("track merge: name the logs: cg track merge FILES...")
 	}
 	step, err := mergeStep(c)
 	if err != nil {
@@ -49,7 +50,7 @@ func runTrackMerge(c *cli.Context) error {
 	var drawn format.Format
 	if picture.name = c.String("export-plot"); picture.name != "" {
 		if drawn, err = pictureFormat(picture.name, (*merge.Logs)(nil)); err != nil {
-			return fail(statusUsage, "%w", err)
+			return exit.Usage("%w", err)
 		}
 	}
 	if err := differentOutputs(c, "output", "export-plot"); err != nil {
@@ -59,13 +60,13 @@ func runTrackMerge(c *cli.Context) error {
 	for _, name := range c.Args().Slice() {
 		log, err := readLog(name)
 		if err != nil {
-			return fail(statusFailure, "%s: %w", name, err)
+			return exit.Failure("%s: %w", name, err)
 		}
 		sources = append(sources, merge.Source{Name: name, Log: log})
 	}
 	logs, err := merge.Align(sources, step)
 	if err != nil {
-		return fail(statusFailure, "track merge: %w", err)
+		return exit.Failure("track merge: %w", err)
 	}
 	logs.CgVersion = version.Cg
 	defer table.abandon()
@@ -83,7 +84,7 @@ func runTrackMerge(c *cli.Context) error {
 			err = picture.save(b.Bytes())
 		}
 		if err != nil {
-			return fail(statusFailure, "--export-plot: %w", err)
+			return exit.Failure("--export-plot: %w", err)
 		}
 	}
 	return putMerged(logs, table)
@@ -96,7 +97,7 @@ func mergeStep(c *cli.Context) (time.Duration, error) {
 	}
 	step, err := duration(c.String("step"))
 	if err != nil || step < time.Microsecond {
-		return 0, fail(statusUsage, "--step: %q is no time between two moments: use seconds, or such as 100ms",
+		return 0, exit.Usage("--step: %q is no time between two moments: use seconds, or such as 100ms",
 			c.String("step"))
 	}
 	return step, nil
@@ -115,7 +116,7 @@ func readLog(name string) (*energylog.Rows, error) {
 func putMerged(logs *merge.Logs, table *output) error {
 	rows, err := formatted("csv", logs, format.Options{})
 	if err != nil {
-		return fail(statusFailure, "%w", err)
+		return exit.Failure("%w", err)
 	}
 	if table.name == "-" {
 		_, err = os.Stdout.Write(rows)
@@ -126,7 +127,7 @@ func putMerged(logs *merge.Logs, table *output) error {
 		}
 	}
 	if err != nil {
-		return fail(statusFailure, "writing: %w", err)
+		return exit.Failure("writing: %w", err)
 	}
 	return nil
 }

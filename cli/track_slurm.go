@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/cli/exit"
 	"cg/track/slurm"
 )
 
@@ -76,7 +77,7 @@ Exit status: 0; 1 if Slurm does not tell; 2 usage.`,
 		OnUsageError: usageError,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return fail(statusUsage, "track status: %q: it takes no arguments", c.Args().First())
+				return exit.Usage("track status: %q: it takes no arguments", c.Args().First())
 			}
 			job, err := slurmJob()
 			if err != nil {
@@ -84,11 +85,11 @@ Exit status: 0; 1 if Slurm does not tell; 2 usage.`,
 			}
 			steps, err := job.Steps(c.Context)
 			if err != nil {
-				return fail(statusFailure, "track status: %w", slurmError(err))
+				return exit.Failure("track status: %w", slurmError(err))
 			}
 			for _, s := range steps {
 				if err := put("%s  %s  %s  %s\n", s.ID, s.Run, s.Elapsed, s.Nodes); err != nil {
-					return fail(statusFailure, "writing: %w", err)
+					return exit.Failure("writing: %w", err)
 				}
 			}
 			return nil
@@ -99,7 +100,7 @@ Exit status: 0; 1 if Slurm does not tell; 2 usage.`,
 func slurmJob() (slurm.Job, error) {
 	job, err := slurm.Current(os.Getenv)
 	if err != nil {
-		return job, fail(statusFailure, "track: %w", err)
+		return job, exit.Failure("track: %w", err)
 	}
 	return job, nil
 }
@@ -115,7 +116,7 @@ func slurmError(err error) error {
 func slurmWithin(c *cli.Context) (time.Duration, error) {
 	d, err := duration(c.String("within"))
 	if err != nil || d < time.Second {
-		return 0, fail(statusUsage, "--within: %q is not a time of 1 s or more", c.String("within"))
+		return 0, exit.Usage("--within: %q is not a time of 1 s or more", c.String("within"))
 	}
 	return d, nil
 }
@@ -125,18 +126,18 @@ func runTrackStart(c *cli.Context) error {
 		return err
 	}
 	if c.Args().Present() {
-		return fail(statusUsage, "track start: %q: it takes only flags (cg track start --help)", c.Args().First())
+		return exit.Usage("track start: %q: it takes only flags (cg track start --help)", c.Args().First())
 	}
 	within, err := slurmWithin(c)
 	if err != nil {
 		return err
 	}
 	if id := c.String("id"); strings.ContainsAny(id, "/|\r\n \t") {
-		return fail(statusUsage, "-i: %q cannot be part of a file's name and of a step's", id)
+		return exit.Usage("-i: %q cannot be part of a file's name and of a step's", id)
 	}
 	dir, err := filepath.Abs(c.String("output-dir"))
 	if err != nil {
-		return fail(statusFailure, "-o: %w", err)
+		return exit.Failure("-o: %w", err)
 	}
 	job, err := slurmJob()
 	if err != nil {
@@ -144,22 +145,22 @@ func runTrackStart(c *cli.Context) error {
 	}
 	if given(c, brokerPassword) { // arguments are visible to others; srun hands on the environment
 		if err := os.Setenv(brokerPasswordVariable, c.String(brokerPassword)); err != nil {
-			return fail(statusFailure, "track start: --mqtt-password: %w", err)
+			return exit.Failure("track start: --mqtt-password: %w", err)
 		}
 	}
 	r := slurm.Recording{Dir: dir, ID: c.String("id"), Within: within}
 	if r.Recorder, r.Names, err = onNodes(c); err != nil {
-		return fail(statusFailure, "%w", err)
+		return exit.Failure("%w", err)
 	}
 	ctx, stop := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer stop()
 	step, said, err := job.Start(ctx, r)
 	if err != nil {
-		return fail(statusFailure, "track start: %w", slurmError(err))
+		return exit.Failure("track start: %w", slurmError(err))
 	}
 	notef("track: step %s records on %s, with the id %s; what it says is in %s", step.ID, step.Nodes, step.Run, said)
 	if err := put("%s\n", step.ID); err != nil {
-		return fail(statusFailure, "writing: %w", err)
+		return exit.Failure("writing: %w", err)
 	}
 	return nil
 }
@@ -202,7 +203,7 @@ func runTrackStop(c *cli.Context) error {
 		return err
 	}
 	if c.Args().Len() > 1 || c.Bool("all") && c.Args().Present() {
-		return fail(statusUsage, "track stop: name one step, or none for the last, or --all")
+		return exit.Usage("track stop: name one step, or none for the last, or --all")
 	}
 	job, err := slurmJob()
 	if err != nil {
@@ -212,7 +213,7 @@ func runTrackStop(c *cli.Context) error {
 	defer stop()
 	steps, err := job.Steps(ctx)
 	if err != nil {
-		return fail(statusFailure, "track stop: %w", slurmError(err))
+		return exit.Failure("track stop: %w", slurmError(err))
 	}
 	chosen := steps[max(0, len(steps)-1):]
 	if name := c.Args().First(); c.Bool("all") {
@@ -226,7 +227,7 @@ func runTrackStop(c *cli.Context) error {
 		}
 	}
 	if len(chosen) == 0 {
-		return fail(statusFailure, "track stop: job %s has no step%s that records: cg track status lists those that do",
+		return exit.Failure("track stop: job %s has no step%s that records: cg track status lists those that do",
 			job.ID, strings.TrimRight(" "+c.Args().First(), " "))
 	}
 	var errs []error
@@ -238,7 +239,7 @@ func runTrackStop(c *cli.Context) error {
 		notef("track: step %s has ended", s.ID)
 	}
 	if len(errs) > 0 {
-		return fail(statusFailure, "track stop: %w", errors.Join(errs...))
+		return exit.Failure("track stop: %w", errors.Join(errs...))
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/gate"
 	"cg/launcher"
 	"cg/report/format"
@@ -52,7 +53,7 @@ Exit status: 0; 1 if a file cannot be read, or is no history; 2 usage.`,
 func runTrend(c *cli.Context) error {
 	names := c.Args().Slice()
 	if len(names) == 0 {
-		return fail(statusUsage, "no history: cg trend FILE, as cg gate --history FILE makes it")
+		return exit.Usage("no history: cg trend FILE, as cg gate --history FILE makes it")
 	}
 	metric, err := metricFlag(c)
 	if err != nil {
@@ -60,7 +61,7 @@ func runTrend(c *cli.Context) error {
 	}
 	f, err := trendFormat(c)
 	if err != nil {
-		return fail(statusUsage, "%w", err)
+		return exit.Usage("%w", err)
 	}
 	if err := differentFiles(names); err != nil {
 		return err
@@ -79,11 +80,11 @@ func runTrend(c *cli.Context) error {
 	}
 	lines = slices.DeleteFunc(lines, func(l trend.Line) bool { return metric != "" && l.Metric != string(metric) })
 	if len(lines) == 0 && metric != "" {
-		return fail(statusFailure, "--metric: no check is of %s", metric)
+		return exit.Failure("--metric: no check is of %s", metric)
 	}
 	t, err := trend.New(lines, Version)
 	if err != nil {
-		return fail(statusFailure, "%s: %w", inputName(names[0]), err)
+		return exit.Failure("%s: %w", inputName(names[0]), err)
 	}
 	return putTrend(c, t, f, out)
 }
@@ -118,7 +119,7 @@ func historyLines(ctx context.Context, names []string) (all []trend.Line, err er
 		if strings.HasPrefix(name, notePrefix) {
 			lines, err := notedLines(ctx, name)
 			if err != nil {
-				return nil, fail(statusFailure, "%s: %w", name, err)
+				return nil, exit.Failure("%s: %w", name, err)
 			}
 			all = append(all, lines...)
 			continue
@@ -127,14 +128,14 @@ func historyLines(ctx context.Context, names []string) (all []trend.Line, err er
 		if name != "-" {
 			f, err := os.Open(name)
 			if err != nil {
-				return nil, fail(statusFailure, "%w", err)
+				return nil, exit.Failure("%w", err)
 			}
 			defer f.Close()
 			in = f
 		}
 		lines, cut, err := trend.Read(in)
 		if err != nil {
-			return nil, fail(statusFailure, "%s: %w", inputName(name), err)
+			return nil, exit.Failure("%s: %w", inputName(name), err)
 		}
 		if cut {
 			warnf("%s: its last line was cut off, and does not count", inputName(name))
@@ -152,11 +153,11 @@ func putTrend(c *cli.Context, t *trend.Trend, f format.Format, out *output) erro
 		o.Color = false
 	}
 	if err := f.Write(&b, t, o); err != nil {
-		return fail(statusFailure, "%w", err)
+		return exit.Failure("%w", err)
 	}
 	if out.part != nil {
 		if err := out.save(b.Bytes()); err != nil {
-			return fail(statusFailure, "-o: %w", err)
+			return exit.Failure("-o: %w", err)
 		}
 		if !c.Bool("json") {
 			return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/cli/exit"
 	"cg/nemb/simulate"
 	"cg/nemb/validate"
 )
@@ -75,11 +76,11 @@ func measureLive(c *cli.Context, dir string) ([]float64, error) {
 	live, err := validate.Live(ctx, dir, 3)
 	switch {
 	case ctx.Err() != nil:
-		return nil, fail(128+int(interrupted(ctx)), "--live: interrupted")
+		return nil, exit.With(128+int(exit.Interrupted(ctx)), "--live: interrupted")
 	case errors.Is(err, simulate.ErrNoFUSE):
-		return nil, fail(statusFailure, "--live: %w; run it as root where /dev/fuse is", err)
+		return nil, exit.Failure("--live: %w; run it as root where /dev/fuse is", err)
 	case err != nil:
-		return nil, fail(statusFailure, "--live: %w", err)
+		return nil, exit.Failure("--live: %w", err)
 	}
 	return live, nil
 }
@@ -113,33 +114,33 @@ type timingRow struct {
 
 func runValidate(c *cli.Context) error {
 	if c.Args().Present() {
-		return fail(statusUsage, "%q: cg validate takes no arguments", c.Args().First())
+		return exit.Usage("%q: cg validate takes no arguments", c.Args().First())
 	}
 	if c.Bool("program") {
 		for _, flag := range []string{"tries", "live", "sampler", "report", "phase"} {
 			if c.IsSet(flag) {
-				return fail(statusUsage, "--%s is of spans, and --program measures none: leave it out", flag)
+				return exit.Usage("--%s is of spans, and --program measures none: leave it out", flag)
 			}
 		}
 		return validatePrograms(c)
 	}
 	if c.IsSet("row") || c.IsSet("runs") {
-		return fail(statusUsage, "--row and --runs are of --program: add it")
+		return exit.Usage("--row and --runs are of --program: add it")
 	}
 	if c.IsSet("report") {
 		return reportHardware(c)
 	}
 	for _, flag := range []string{"phase", "sysroot"} {
 		if c.IsSet(flag) {
-			return fail(statusUsage, "--%s is of --live --report FILE: add that", flag)
+			return exit.Usage("--%s is of --live --report FILE: add that", flag)
 		}
 	}
 	if c.Int("tries") < 200 {
-		return fail(statusUsage, "--tries: %d are too few to tell 95 of 100: use 200 or more", c.Int("tries"))
+		return exit.Usage("--tries: %d are too few to tell 95 of 100: use 200 or more", c.Int("tries"))
 	}
 	folder, err := runDir()
 	if err != nil {
-		return fail(statusFailure, "no place for files: %w (set TMPDIR to a folder that can be written)", err)
+		return exit.Failure("no place for files: %w (set TMPDIR to a folder that can be written)", err)
 	}
 	defer folder.Remove()
 	dir := folder.Path
@@ -154,7 +155,7 @@ func runValidate(c *cli.Context) error {
 		for _, interval := range []time.Duration{10 * time.Millisecond, time.Millisecond, 100 * time.Microsecond} {
 			some, err := validate.Timings(dir, interval, time.Second, 3)
 			if err != nil {
-				return fail(statusFailure, "--sampler: %w", err)
+				return exit.Failure("--sampler: %w", err)
 			}
 			timings = append(timings, some...)
 		}
@@ -171,7 +172,7 @@ func runValidate(c *cli.Context) error {
 		err = printTables(os.Stdout, cells, timings, live)
 	}
 	if err != nil {
-		return fail(statusFailure, "standard output: %w", err)
+		return exit.Failure("standard output: %w", err)
 	}
 	for _, b := range broken {
 		notef("not kept: %s, %v, %s: 95 of 100 errors below %g %%, their mean within %g %%", b.Power, b.Span, b.Method,
@@ -179,12 +180,12 @@ func runValidate(c *cli.Context) error {
 	}
 	for i, e := range live {
 		if e > 1 || e < -1 {
-			return fail(statusFailure, "--live: second %d is wrong by %+.2f %%: the machine is too busy to measure",
+			return exit.Failure("--live: second %d is wrong by %+.2f %%: the machine is too busy to measure",
 				i+1, e)
 		}
 	}
 	if len(broken) > 0 {
-		return fail(statusFailure, "%d bounds are not kept", len(broken))
+		return exit.Failure("%d bounds are not kept", len(broken))
 	}
 	return nil
 }

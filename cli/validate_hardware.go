@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/cli/exit"
 	"cg/nemb/validate"
 	"cg/report/figures"
 	"cg/shown"
@@ -24,24 +25,24 @@ const leastPhase, mostPhase = time.Second, 10 * time.Minute
 // reportHardware is cg validate --live --report.
 func reportHardware(c *cli.Context) error {
 	if !c.Bool("live") {
-		return fail(statusUsage, "--report is of --live: add it")
+		return exit.Usage("--report is of --live: add it")
 	}
 	for _, flag := range []string{"tries", "sampler", "json"} {
 		if c.IsSet(flag) {
-			return fail(statusUsage, "--%s does not go with --report, which writes a JSON file of its own: "+
+			return exit.Usage("--%s does not go with --report, which writes a JSON file of its own: "+
 				"leave it out", flag)
 		}
 	}
 	phase, err := duration(c.String("phase"))
 	if err != nil || phase < leastPhase || phase > mostPhase {
-		return fail(statusUsage, "--phase: %q: use a time from %v to %v", c.String("phase"), leastPhase, mostPhase)
+		return exit.Usage("--phase: %q: use a time from %v to %v", c.String("phase"), leastPhase, mostPhase)
 	}
 	root, err := sysroot(c)
 	if err != nil {
 		return err
 	}
 	if c.String("report") == "" {
-		return fail(statusUsage, "--report: name a file")
+		return exit.Usage("--report: name a file")
 	}
 	file := &output{flag: "--report", name: c.String("report")}
 	if err := file.open(); err != nil {
@@ -54,28 +55,28 @@ func reportHardware(c *cli.Context) error {
 	h, err := validate.LookAtHardware(ctx, root, phase, time.Millisecond)
 	switch {
 	case ctx.Err() != nil:
-		return fail(128+int(interrupted(ctx)), "--report: interrupted: nothing was written")
+		return exit.With(128+int(exit.Interrupted(ctx)), "--report: interrupted: nothing was written")
 	case err != nil:
-		return fail(statusFailure, "--report: %w", err)
+		return exit.Failure("--report: %w", err)
 	}
 	h.Version = Version
 	text, err := json.MarshalIndent(h, "", "  ")
 	if err != nil {
-		return fail(statusFailure, "--report: %w", err)
+		return exit.Failure("--report: %w", err)
 	}
 	if err := file.save(append(text, '\n')); err != nil {
-		return fail(statusFailure, "--report: %w", err)
+		return exit.Failure("--report: %w", err)
 	}
 	var laid bytes.Buffer
 	printHardware(&laid, h)
 	shown.Fprintf(os.Stderr, "%s", shown.Safe(laid.String()))
 	status := 0
 	if fault := h.Fault(); fault != nil {
-		status = statusFailure
+		status = exit.StatusFailure
 		notef("%s", strings.ReplaceAll(fault.Error(), "\n", "; "))
 	}
 	notef("written to %s: read it before you send it", file.name)
-	return ended(status)
+	return exit.Of(status)
 }
 
 // printHardware shows the report as tables.

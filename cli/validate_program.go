@@ -19,6 +19,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/cli/exit"
 	"cg/laboratory"
 	"cg/shown"
 )
@@ -62,7 +63,7 @@ type silentRun struct {
 // validatePrograms runs the cases of the laboratory, and prints a row as soon as its runs are over.
 func validatePrograms(c *cli.Context) error {
 	if c.Int("runs") < 1 {
-		return fail(statusUsage, "--runs: %d: use 1 or more", c.Int("runs"))
+		return exit.Usage("--runs: %d: use 1 or more", c.Int("runs"))
 	}
 	var cases []laboratory.Case
 	var names []string
@@ -74,30 +75,30 @@ func validatePrograms(c *cli.Context) error {
 		}
 	}
 	if len(cases) == 0 {
-		return fail(statusUsage, "--row: no row has %q in its name; there are %s", c.String("row"),
+		return exit.Usage("--row: no row has %q in its name; there are %s", c.String("row"),
 			strings.Join(names, "; "))
 	}
 	folder, err := runDir()
 	if err != nil {
-		return fail(statusFailure, "no place for files: %w (set TMPDIR to a folder that can be written)", err)
+		return exit.Failure("no place for files: %w (set TMPDIR to a folder that can be written)", err)
 	}
 	defer folder.Remove()
 	cg, err := os.Executable()
 	if err != nil {
-		return fail(statusFailure, "--program: %w", err)
+		return exit.Failure("--program: %w", err)
 	}
 	// What is mounted and started has to go before cg does.
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
 	rows, err := runRows(ctx, c, &laboratory.Lab{Cg: cg, Dir: folder.Path}, cases)
 	if ctx.Err() != nil {
-		err = fail(128+int(interrupted(ctx)), "--program: interrupted: the rows that were over are told")
+		err = exit.With(128+int(exit.Interrupted(ctx)), "--program: interrupted: the rows that were over are told")
 	}
 	if c.Bool("json") { // also what there was before an error
 		e := json.NewEncoder(os.Stdout)
 		e.SetIndent("", "  ")
 		if err := e.Encode(map[string]any{"programs": rows}); err != nil {
-			return fail(statusFailure, "standard output: %w", err)
+			return exit.Failure("standard output: %w", err)
 		}
 	}
 	return err
@@ -112,7 +113,7 @@ func runRows(ctx context.Context, c *cli.Context, lab *laboratory.Lab,
 			"| worst | half interval | not told | intervals that hold | program |\n" +
 			"|---|---|---|---|---|---|---|---|---|---|---|\n")
 		if err != nil {
-			return nil, fail(statusFailure, "standard output: %w", err)
+			return nil, exit.Failure("standard output: %w", err)
 		}
 	}
 	progress := newProgress()
@@ -124,14 +125,14 @@ func runRows(ctx context.Context, c *cli.Context, lab *laboratory.Lab,
 		})
 		progress.end()
 		if errors.Is(err, laboratory.ErrNotPermitted) {
-			return rows, fail(statusFailure, "--program: %w; run it as root", err)
+			return rows, exit.Failure("--program: %w; run it as root", err)
 		} else if err != nil {
-			return rows, fail(statusFailure, "--program: %s, %s: %w", of.Language, of.Name, err)
+			return rows, exit.Failure("--program: %s, %s: %w", of.Language, of.Name, err)
 		}
 		rows = append(rows, row)
 		if !c.Bool("json") {
 			if err := row.print(os.Stdout); err != nil {
-				return rows, fail(statusFailure, "standard output: %w", err)
+				return rows, exit.Failure("standard output: %w", err)
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/exit"
 	"cg/shown"
 	"cg/version"
 )
@@ -33,15 +34,15 @@ Exit status: 0; 1 if the build recorded no modules for --sbom; 2 usage.`,
 
 func runVersion(c *cli.Context) error {
 	if c.Args().Present() {
-		return fail(statusUsage, "version takes no arguments: %q", c.Args().First())
+		return exit.Usage("version takes no arguments: %q", c.Args().First())
 	}
 	if c.Bool("sbom") {
 		if c.Bool("json") {
-			return fail(statusUsage, "--json and --sbom are two things to print: use one")
+			return exit.Usage("--json and --sbom are two things to print: use one")
 		}
 		b, err := version.Materials()
 		if err != nil {
-			return fail(statusFailure, "--sbom: %w", err)
+			return exit.Failure("--sbom: %w", err)
 		}
 		return putJSON(b)
 	}

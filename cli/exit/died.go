@@ -1,4 +1,4 @@
-package cli
+package exit
 
 import (
 	"os/signal"
@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dieOf ends cg by a signal, as the program that it measured was ended, without a core
+// DieOf ends cg by a signal, as the program that it measured was ended, without a core
 // file. It returns where the signal does not end a process, such as the first of a
 // container.
-func dieOf(s unix.Signal) {
+func DieOf(s unix.Signal) {
 	runtime.LockOSThread()
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
 	signal.Reset(s)
