@@ -37,7 +37,7 @@ func (c *collector) withBeside(times []Entry) []Entry {
 	if c.others <= 0 {
 		return times
 	}
-	return slices.Insert(times, 0, Entry{Neighbours, float32(c.others)})
+	return slices.Insert(slices.Clip(times), 0, Entry{Neighbours, float32(c.others)}) // others take times, too
 }
 
 // best explains the energy of the program and of what ran beside it, where that tells as many functions apart as

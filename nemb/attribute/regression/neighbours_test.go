@@ -188,3 +188,25 @@ func TestTellsAll(t *testing.T) {
 		}
 	}
 }
+
+// Counters of different periods have blocks of their own of the same windows, and each shows what it shows alone.
+func TestNeighboursOfCountersOfDifferentPeriods(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	both, alone := NewData([]Counter{{0, 2e6}, {1, 1e6}}, nil), NewData([]Counter{{1, 1e6}}, nil)
+	times := make([]Entry, 0, 8) // which all windows take in turn, as timesOf does
+	for range 5000 {
+		a, others := 1e6*random.Float64(), 1e6*random.Float64()
+		program, beside := (20*a+5*(1e6-a))*1e-3, 10*others*1e-3
+		times = append(times[:0], Entry{First, float32(a)}, Entry{First + 1, float32(1e6 - a)})
+		w := Window{Wall: 1e6, Spent: []float64{program, program}, Moved: []bool{true, true}, Times: times,
+			Beside: Beside{Time: others, Spent: []float64{beside, beside}}}
+		both.Add(w)
+		alone.Add(w)
+	}
+	f, want := both.Fits([]float64{0, 0}, nil)[1], alone.Fits([]float64{0, 0}, nil)[1]
+	for k, e := range want.Columns {
+		if got := f.Columns[k]; got == nil || got.Energy != e.Energy || got.HalfWidth != e.HalfWidth {
+			t.Errorf("column %d has %+v, alone %+v", k, got, e)
+		}
+	}
+}
