@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/instrument"
 	"cg/languages"
 	"cg/shown"
@@ -104,10 +105,10 @@ func runAnalyze(c *cli.Context) error {
 		tree.PlannerFor, tree.ReadFile = planned.Planner, planned.Read
 	}
 	tree.ModuleIsFile = lang.Rewrite != nil
-	progress := newProgress()
-	tree.Progress = func(done, of int) { progress.say("reading file %d of %d", done+1, of) }
+	progress := tell.NewProgress()
+	tree.Progress = func(done, of int) { progress.Say("reading file %d of %d", done+1, of) }
 	tree.Read(files)
-	progress.end()
+	progress.End()
 	if err := linesThere(tree, lines); err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func runAnalyze(c *cli.Context) error {
 			return err
 		}
 		for _, name := range written {
-			notef("wrote %s", name)
+			tell.Notef("wrote %s", name)
 		}
 	}
 	if err := printPlan(c, tree); err != nil {
@@ -234,12 +235,12 @@ func printPlan(c *cli.Context, tree *instrument.Tree) error {
 		if err != nil {
 			return err
 		}
-		put("%s\n", shown.Safe(shown.JSON(b)))
+		tell.Put("%s\n", shown.Safe(shown.JSON(b)))
 	} else {
-		put("%s", shown.Safe(tree.Text(c.Bool("verbose"))))
+		tell.Put("%s", shown.Safe(tree.Text(c.Bool("verbose"))))
 	}
 	for _, s := range slices.Concat(tree.LeftAlone, tree.Skipped) {
-		warnf("%s: %s", s.File, shown.Safe(s.Reason))
+		tell.Warnf("%s: %s", s.File, shown.Safe(s.Reason))
 	}
 	return nil
 }

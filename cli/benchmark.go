@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/experiment"
 	"cg/launcher"
 	"cg/load"
@@ -154,7 +155,7 @@ func loadCommand() *cli.Command {
 			if err != nil {
 				return exit.Failure("%w", err)
 			}
-			put("%s: %d rounds\n", c.Args().First(), n)
+			tell.Put("%s: %d rounds\n", c.Args().First(), n)
 			return nil
 		},
 	}
@@ -170,7 +171,7 @@ func runSquare(c *cli.Context) error {
 	if root.Dir != "" {
 		library = filepath.Join(root.Dir, "lib", "libcuda.so.1")
 	}
-	tell := func(from, to int64) { put("%d %d\n", from, to) }
+	tell := func(from, to int64) { tell.Put("%d %d\n", from, to) }
 	err = load.Square(library, habits.Lengths(), tell)
 	if errors.Is(err, load.ErrNoGPU) {
 		return exit.Usage("%w", err)

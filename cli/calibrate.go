@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/nemb/processor"
 	"cg/nemb/sensor/estimate"
 	"cg/report"
@@ -82,10 +83,11 @@ func runCalibrate(c *cli.Context) error {
 	if c.Bool("show") {
 		for _, known := range slices.Sorted(maps.Keys(all)) {
 			k := all[known]
-			put("%s: %g W idle, %g W busy, by %s, %s\n", known, k.Idle, k.Load, k.Meter, k.Made.Format(time.DateOnly))
+			tell.Put("%s: %g W idle, %g W busy, by %s, %s\n", known, k.Idle, k.Load, k.Meter,
+				k.Made.Format(time.DateOnly))
 		}
 		if _, ok := all[id]; !ok {
-			put("%s: not calibrated\n", id)
+			tell.Put("%s: not calibrated\n", id)
 		}
 		return nil
 	}
@@ -106,9 +108,9 @@ func runCalibrate(c *cli.Context) error {
 		return exit.Failure("calibrate: %w", err)
 	}
 	if k, ok := all[id]; ok {
-		notef("%s: %.4g W idle, %.4g W busy, kept in %s", id, k.Idle, k.Load, path)
+		tell.Notef("%s: %.4g W idle, %.4g W busy, kept in %s", id, k.Idle, k.Load, path)
 	} else {
-		notef("%s: removed from %s", id, path)
+		tell.Notef("%s: removed from %s", id, path)
 	}
 	return nil
 }

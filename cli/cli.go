@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/languages"
 	"cg/near"
 	"cg/pattern"
-	"cg/shown"
 	"cg/version"
 )
 
@@ -126,26 +126,12 @@ func Main(args []string) int {
 		status = f.Status
 	}
 	if message := err.Error(); message != "" {
-		say(message)
+		tell.Say(message)
 	}
 	if f != nil && f.Signal != 0 {
 		exit.DieOf(f.Signal)
 	}
 	return status
-}
-
-// say writes a message of cg's own to standard error. The lines of one that has
-// several are indented, so that none looks like a message of its own.
-func say(message string) {
-	laid := strings.ReplaceAll(shown.Lines(strings.TrimSpace(message)), "\n", "\n    ")
-	shown.Fprintf(os.Stderr, "cg: %s\n", shown.Safe(laid))
-}
-
-// put writes what a command is asked for to standard output; arguments are
-// escaped.
-func put(format string, args ...any) error {
-	_, err := shown.Fprintf(os.Stdout, format, args...)
-	return err
 }
 
 // noCommand is the error of a first word that is no command. The one of a program is answered with the command

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/launcher"
 	"cg/report/compare"
 	"cg/report/format"
@@ -153,13 +154,13 @@ func compareSides(c *cli.Context) (sides [2]compare.Side, err error) {
 // compareSaved reads the files of both sides and compares what is in them.
 func compareSaved(ctx context.Context, c *cli.Context, sides [2]compare.Side,
 	o compare.Options) (*compare.Result, error) {
-	progress := newProgress()
-	defer progress.end()
+	progress := tell.NewProgress()
+	defer progress.End()
 	var comparison *compare.Result
-	err := until(ctx, func() error {
+	err := exit.Interruptible(ctx, func() error {
 		for i := range sides {
 			for _, name := range sides[i].Names {
-				progress.say("reading %s", name)
+				progress.Say("reading %s", name)
 				saved, err := savedFile(name)
 				if err != nil {
 					return err
@@ -170,7 +171,7 @@ func compareSaved(ctx context.Context, c *cli.Context, sides [2]compare.Side,
 		if err := unused(c, sides); err != nil {
 			return err
 		}
-		progress.say("comparing")
+		progress.Say("comparing")
 		made, err := compare.Compare(sides[0], sides[1], o)
 		comparison = made
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/languages"
 	"cg/manual"
 	"cg/nemb"
@@ -67,7 +68,7 @@ func runDoctor(c *cli.Context) error {
 	installed := languages.Here(c.Context)
 	next, _ := d.Next()
 	if c.Bool("json") {
-		err = putJSON(struct {
+		err = tell.PutJSON(struct {
 			*doctor.Diagnosis
 			Languages []languages.Installed `json:"languages"`
 			Next      string                `json:"next"` // the command that improves most, "" for none
@@ -93,12 +94,12 @@ func putDiagnosis(d *doctor.Diagnosis, installed []languages.Installed, next doc
 	line := func(level, of, text string) {
 		// Words of others stand in them, such as what a program in PATH says of its version.
 		level, of, text = shown.Line(level), shown.Line(of), shown.Line(text)
-		put("%s", shown.Safe(manual.Row(fmt.Sprintf("%-8s %-14s ", level, of), text, width)))
+		tell.Put("%s", shown.Safe(manual.Row(fmt.Sprintf("%-8s %-14s ", level, of), text, width)))
 	}
 	for _, f := range d.Findings {
 		line(string(f.Level), f.Check, f.Text)
 		if f.Fix != "" {
-			put("%23s to fix it: %s\n", "", f.Fix)
+			tell.Put("%23s to fix it: %s\n", "", f.Fix)
 		}
 	}
 	for _, i := range installed {
@@ -110,7 +111,7 @@ func putDiagnosis(d *doctor.Diagnosis, installed []languages.Installed, next doc
 		line(string(doctor.Fine), i.Language, cmp.Or(i.Version, "it tells no version")+" ("+i.Path+")")
 	}
 	if next.Fix != "" {
-		return put("\nfirst do:  %s\n", next.Fix)
+		return tell.Put("\nfirst do:  %s\n", next.Fix)
 	}
-	return put("\nfirst do:  cg measure TARGET (nothing is to be corrected)\n")
+	return tell.Put("\nfirst do:  cg measure TARGET (nothing is to be corrected)\n")
 }

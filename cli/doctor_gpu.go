@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/load"
 	"cg/nemb"
 	"cg/nemb/doctor"
@@ -47,7 +48,7 @@ func runDoctorGPU(c *cli.Context, root nemb.Root) error {
 	next, _ := d.Next()
 	var err error
 	if c.Bool("json") {
-		err = putJSON(struct {
+		err = tell.PutJSON(struct {
 			*doctor.Diagnosis
 			Next string `json:"next"` // the command that improves most, "" for none
 		}{d, next.Fix})

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/report"
 	"cg/report/format"
 	"cg/report/stream"
@@ -16,13 +17,13 @@ import (
 
 // readDocument reads what is to be shown, with the events that belong to it. done closes
 // what is read while it is written.
-func readDocument(c *cli.Context, f, reader format.Format, o *format.Options, progress *progress) (d format.Document,
-	done func(), err error) {
+func readDocument(c *cli.Context, f, reader format.Format, o *format.Options,
+	progress *tell.Progress) (d format.Document, done func(), err error) {
 	names := c.Args().Slice()
 	if err := severalOfRanks(names); err != nil {
 		return nil, func() {}, err
 	}
-	progress.say("reading %s", names[0])
+	progress.Say("reading %s", names[0])
 	if len(names) == 1 && ofRanks(names[0]) {
 		d, err := readRanks(names[0], reader, progress)
 		return d, func() {}, err
@@ -52,7 +53,7 @@ func readDocument(c *cli.Context, f, reader format.Format, o *format.Options, pr
 	if err != nil {
 		return nil, func() {}, err
 	}
-	progress.say("reading events")
+	progress.Say("reading events")
 	if o.Events, done, err = eventsOf(c, f, runs); err != nil {
 		return nil, done, err
 	}
@@ -83,13 +84,13 @@ func savedDocument(name string, reader, writer format.Format, table string) (
 }
 
 // savedRuns are the first run and those of the other files.
-func savedRuns(names []string, first format.Document, progress *progress,
+func savedRuns(names []string, first format.Document, progress *tell.Progress,
 	read func(name string) (format.Document, func(), error)) ([]*report.Run, error) {
 	var runs []*report.Run
 	for i, name := range names {
 		d := first
 		if i > 0 {
-			progress.say("reading %s", name)
+			progress.Say("reading %s", name)
 			var done func()
 			var err error
 			if d, done, err = read(name); err != nil {

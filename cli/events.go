@@ -10,6 +10,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/events"
 	"cg/measure"
 	"cg/report"
@@ -105,8 +106,8 @@ func eventsOf(c *cli.Context, f format.Format, runs []*report.Run) (log *events.
 	case asked:
 		return nil, done, exit.Failure("--events: %s: %w", name, err)
 	}
-	warnf("the run's event log %s is not used: %v; calls are not shown over time (--events names the log where it is "+
-		"now)", name, err)
+	tell.Warnf("the run's event log %s is not used: %v; calls are not shown over time (--events names the log where "+
+		"it is now)", name, err)
 	return nil, done, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/runtimes"
 	"cg/scratch"
 )
@@ -39,7 +40,7 @@ func filesFolder(c *cli.Context) (folder *scratch.Folder, leave func(), err erro
 	}
 	return folder, func() {
 		folder.Keep()
-		notef("the run's files are kept in %s", folder.Path)
+		tell.Notef("the run's files are kept in %s", folder.Path)
 	}, nil
 }
 

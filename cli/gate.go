@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/gate"
 	"cg/launcher"
 	"cg/nemb"
@@ -179,7 +180,7 @@ func (k *check) inTrees(ctx context.Context, home string, judge func() error) (e
 		return err
 	}
 	if k.unchecked {
-		warn("the budgets and thresholds of functions are not checked: --functions does")
+		tell.Warn("the budgets and thresholds of functions are not checked: --functions does")
 	}
 	if k.repository != nil {
 		k.repository.RemoveKilled()
@@ -270,7 +271,7 @@ func checkOptions(c *cli.Context, base, head string) (*check, error) {
 		saves:     c.String("save") != "",
 		different: c.Bool("allow-different"), functions: c.Bool("functions"), context: c,
 		inconclusive: c.String("inconclusive"),
-		progress:     showsProgress(),
+		progress:     tell.ShowsProgress(),
 	}
 	var err error
 	switch {
@@ -494,7 +495,7 @@ func (k *check) compare(ctx context.Context) (*gate.Result, error) {
 		return gate.MeasureHead(ctx, p, measure)
 	}
 	if k.trees[0].rev.Commit == k.trees[1].rev.Commit && len(k.trees[1].rev.Changed) == 0 {
-		notef("base and head are the same: %s", k.trees[0].rev.Commit)
+		tell.Notef("base and head are the same: %s", k.trees[0].rev.Commit)
 	}
 	p.TooFewPairs = func(detectable float64, pairs int) {
 		if k.searches {
@@ -502,12 +503,12 @@ func (k *check) compare(ctx context.Context) (*gate.Result, error) {
 		}
 		k.tell("")
 		if math.IsInf(detectable, 1) {
-			warnf("so many functions share the 5 %% that a few pairs show nothing, however large a change is: use "+
-				"--max-pairs %d or more", pairs)
+			tell.Warnf("so many functions share the 5 %% that a few pairs show nothing, however large a change is: "+
+				"use --max-pairs %d or more", pairs)
 			return
 		}
-		warnf("as the runs spread, %d pairs can find a change of some %.0f %%, and the threshold is %.3g %%: this may "+
-			"well end inconclusive; some %d pairs would do (--max-pairs), or --metric instructions",
+		tell.Warnf("as the runs spread, %d pairs can find a change of some %.0f %%, and the threshold is %.3g %%: "+
+			"this may well end inconclusive; some %d pairs would do (--max-pairs), or --metric instructions",
 			p.MaxPairs, 100*detectable, 100*p.Threshold, pairs)
 	}
 	return gate.Compare(ctx, p, measure)

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/gate"
 	"cg/report"
 	"cg/report/bisection"
@@ -115,11 +116,11 @@ func putBisection(c *cli.Context, out *output, r *bisection.Result) error {
 		return exit.Self("--output: %w", err)
 	}
 	if jsonOnStdout(c) {
-		err = put("%s", shown.Safe(b))
-	} else if reportsTo(c.String("output")) {
+		err = tell.Put("%s", shown.Safe(b))
+	} else if tell.ReportsTo(c.String("output")) {
 		var laid shown.Safe
 		if laid, err = text(r, os.Stdout, false); err == nil {
-			err = put("%s", laid)
+			err = tell.Put("%s", laid)
 		}
 	}
 	if err != nil {
@@ -186,7 +187,7 @@ func (k *check) tellTrial(v gate.Revision, t gate.Trial, err error) {
 	case t.Verdict == statistics.Inconclusive:
 		what = "inconclusive"
 	}
-	notef("%.10s %s: %s %s after %d pairs: %s", v.Commit, v.Subject, change, interval, t.Pairs, what)
+	tell.Notef("%.10s %s: %s %s after %d pairs: %s", v.Commit, v.Subject, change, interval, t.Pairs, what)
 }
 
 // replaceHead puts another commit where head is, and builds it.

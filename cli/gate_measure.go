@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/experiment"
 	"cg/gate"
 	"cg/instrument"
@@ -206,7 +207,7 @@ func (k *check) instrumented(ctx context.Context, side gate.Side, args []string)
 		Options: instrument.Options{Granularity: instrument.Fine},
 		Dir:     dir, Cache: cache, Refused: refused, Command: launcher.Cmd{Pty: launcher.Never, Timeout: k.timeout},
 		OpenStreams: k.quiet,
-		Restarting:  note,
+		Restarting:  tell.Note,
 	}
 	r, err := x.Run(ctx)
 	if err != nil {

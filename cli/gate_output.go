@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/gate"
 	"cg/nemb/processor"
 	"cg/report/trend"
@@ -124,7 +125,7 @@ func writeGate(c *cli.Context, outs map[string]*output, g *verdict.Check) error 
 	if jsonOnStdout(c) {
 		at = "-"
 	}
-	if reportsTo(at) {
+	if tell.ReportsTo(at) {
 		shown.Fprintf(os.Stderr, "%s", laid)
 	}
 	if os.Getenv("GITHUB_ACTIONS") == "true" {

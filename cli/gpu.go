@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/near"
 	"cg/pmsampling/cupti"
 	"cg/shown"
@@ -94,19 +95,19 @@ func runGPUList(c *cli.Context) error {
 		rows = append(rows, gpuRowOf(l, d))
 	}
 	if c.Bool("json") {
-		err = putJSON(struct {
+		err = tell.PutJSON(struct {
 			Library string   `json:"library"`
 			Version uint32   `json:"cupti_version"`
 			GPUs    []gpuRow `json:"gpus"`
 		}{l.Path, l.Version, rows})
 	} else {
-		put("CUPTI %d%s  %s\n", l.Version, inCUDA(l), l.Path)
+		tell.Put("CUPTI %d%s  %s\n", l.Version, inCUDA(l), l.Path)
 		for _, r := range rows {
 			state := "can be sampled"
 			if !r.Samples {
 				state = r.Reason
 			}
-			err = put("%d  %s  %s  %s  %s  %s\n", r.Index, orUnknown(r.Chip), r.Name, r.Bus, r.Capability, state)
+			err = tell.Put("%d  %s  %s  %s  %s  %s\n", r.Index, orUnknown(r.Chip), r.Name, r.Bus, r.Capability, state)
 		}
 	}
 	if err == nil && !slices.ContainsFunc(rows, func(r gpuRow) bool { return r.Samples }) {
@@ -228,10 +229,10 @@ func putNames(c *cli.Context, list func(string) ([]string, error), of, key strin
 		return exit.Failure("%w", err)
 	}
 	if c.Bool("json") {
-		return putJSON(map[string][]string{key: append([]string{}, names...)})
+		return tell.PutJSON(map[string][]string{key: append([]string{}, names...)})
 	}
 	for _, name := range names {
-		err = put("%s\n", name)
+		err = tell.Put("%s\n", name)
 	}
 	return err
 }
@@ -277,13 +278,13 @@ func putMetrics(c *cli.Context, host *cupti.Host) error {
 	}
 	var err error
 	if c.Bool("json") {
-		err = putJSON(struct {
+		err = tell.PutJSON(struct {
 			Chip    string      `json:"chip"`
 			Metrics []metricRow `json:"metrics"`
 		}{host.Chip, rows})
 	} else {
 		for _, r := range rows {
-			err = put("%-64s %-10s %-10s %-12s %s\n", r.Name, r.Kind, shown.Safe(orUnknown(r.Unit)),
+			err = tell.Put("%-64s %-10s %-10s %-12s %s\n", r.Name, r.Kind, shown.Safe(orUnknown(r.Unit)),
 				shown.Safe(orUnknown(r.Dimension)), r.Description)
 		}
 	}

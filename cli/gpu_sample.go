@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/launcher"
 	"cg/pmsampling"
 	"cg/pmsampling/cgpm"
@@ -214,11 +215,11 @@ func (r *recording) end(t *cgpm.Tail) (err error) {
 func (r *recording) tell(t *cgpm.Tail) {
 	if t != nil {
 		for _, flaw := range t.Counts.Flaws() {
-			warn(flaw)
+			tell.Warn(flaw)
 		}
-		notef("%d samples of %s (%s): %s", t.Counts.Samples, r.head.GPU, r.head.Chip, t.Clock)
+		tell.Notef("%d samples of %s (%s): %s", t.Counts.Samples, r.head.GPU, r.head.Chip, t.Clock)
 	}
-	if !r.never && reportsTo(r.out.name) {
+	if !r.never && tell.ReportsTo(r.out.name) {
 		shown.Fprintf(os.Stderr, "\n%s", shown.Safe(r.sums.String()))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/docs"
 	"cg/gate"
 	"cg/languages"
@@ -289,14 +290,14 @@ Exit status: 0; 2 usage.`,
 			words := c.Args().Slice()
 			if len(words) == 1 {
 				if text := topic(words[0]); text != "" {
-					return put("%s", shown.Safe(text))
+					return tell.Put("%s", shown.Safe(text))
 				}
 			}
 			m, err := find(manualOf(c.App), words)
 			if err != nil {
 				return err
 			}
-			return put("%s", shown.Safe(m.Help(columns())))
+			return tell.Put("%s", shown.Safe(m.Help(columns())))
 		},
 	}
 }
@@ -386,7 +387,7 @@ Exit status: 0; 2 usage.`,
 				return exit.Usage("completion: there is none for %q: %s", c.Args().First(),
 					near.Or(c.Args().First(), manual.Shells(), "use "+strings.Join(manual.Shells(), ", ")))
 			}
-			return put("%s", shown.Safe(script))
+			return tell.Put("%s", shown.Safe(script))
 		},
 	}
 }
@@ -410,7 +411,7 @@ Exit status: 0; 1 if DIR cannot be written; 2 usage.`,
 				if err != nil {
 					return err
 				}
-				return put("%s", shown.Safe(page.Man("cg "+Version, related(m, page))))
+				return tell.Put("%s", shown.Safe(page.Man("cg "+Version, related(m, page))))
 			}
 			if c.Args().Present() {
 				return exit.Usage("man: -o writes the pages of all commands: leave out %q", c.Args().First())

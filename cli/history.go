@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cg/cli/tell"
 	"cg/gate"
 	"cg/report/trend"
 )
@@ -42,7 +43,7 @@ func notedLines(ctx context.Context, name string) (all []trend.Line, err error) 
 		return nil, err
 	}
 	if lost > 0 {
-		warnf("%s: the notes of %d commits are left out: no branch or tag leads to them", name, lost)
+		tell.Warnf("%s: the notes of %d commits are left out: no branch or tag leads to them", name, lost)
 	}
 	for _, note := range noted {
 		lines, _, err := trend.Read(strings.NewReader(note.Text))

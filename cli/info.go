@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/nemb"
 	"cg/nemb/doctor"
 	"cg/shown"
@@ -49,7 +49,7 @@ func runInfo(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("json") {
-		return putJSON(survey)
+		return tell.PutJSON(survey)
 	}
 	printSurvey(os.Stdout, survey)
 	return nil
@@ -69,13 +69,6 @@ func survey(c *cli.Context) (*doctor.Survey, nemb.Root, error) {
 		err = exit.Usage("-s: %w", err)
 	}
 	return s, root, err
-}
-
-func putJSON(v any) error {
-	e := json.NewEncoder(shown.JSONWriter(os.Stdout))
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }
 
 // orUnknown is s, or the sign of what is not known.

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/recorder"
 	"cg/report/figures"
 	"cg/shown"
@@ -46,7 +47,7 @@ func traceInfo(c *cli.Context) error {
 		total += n
 	}
 	if c.Bool("json") {
-		return putJSON(struct {
+		return tell.PutJSON(struct {
 			GM      recorder.Meta `json:"GM"`
 			Records uint64        `json:"records"`
 			LMs     []traceRank   `json:"LMs"`

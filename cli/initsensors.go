@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/nemb/access"
 	"cg/shown"
 )
@@ -45,13 +46,13 @@ Exit status: 0 done, or nothing to do; 1 failed, or not confirmed; 2 usage.`,
 func runInitSensors(c *cli.Context) error {
 	plan, err := planSensors(c)
 	if errors.Is(err, access.ErrNothing) {
-		note(err.Error())
+		tell.Note(err.Error())
 		return nil
 	} else if err != nil {
 		return err
 	}
 	for _, s := range plan.Steps {
-		put("%s\n", shown.Safe(shown.Lines(s.Text)))
+		tell.Put("%s\n", shown.Safe(shown.Lines(s.Text)))
 	}
 	if c.Bool("dry-run") {
 		return nil
@@ -77,7 +78,7 @@ func runInitSensors(c *cli.Context) error {
 			"init-sensors: %w; what came before it is done (cg init-sensors --undo takes it back)", err)
 	}
 	if plan.After != "" {
-		note(plan.After)
+		tell.Note(plan.After)
 	}
 	return nil
 }
@@ -103,7 +104,7 @@ func planSensors(c *cli.Context) (*access.Plan, error) {
 	}
 	if !undo {
 		for _, text := range access.LeftAlone(root) {
-			warn(text)
+			tell.Warn(text)
 		}
 		if method == "" {
 			if method, err = access.DefaultMethod(root); err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
+	"cg/cli/tell"
 	"cg/launcher"
 	"cg/measure"
 	"cg/nemb"
@@ -35,7 +36,7 @@ func (l *liveLine) follow() func(measure.Progress) {
 	}
 	return func(p measure.Progress) {
 		if !l.shown && !l.line.Usable() {
-			say("--live shows nothing: the program writes to the terminal itself. It needs its standard output " +
+			tell.Say("--live shows nothing: the program writes to the terminal itself. It needs its standard output " +
 				"there, and a terminal of its own (--pty)")
 		}
 		l.shown = true

@@ -2,20 +2,14 @@ package cli
 
 import (
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/term"
 
 	"cg/cli/exit"
-	"cg/shown"
+	"cg/cli/tell"
 )
-
-// loudness is the level from which on cg says something on standard error. What ends cg is said
-// at every level, and so are questions. The command sets it before it begins.
-var loudness = slog.LevelInfo
 
 // logLevelNames are WattAMeter's.
 var logLevelNames = []string{"debug", "info", "warning", "error", "critical"}
@@ -80,29 +74,6 @@ func setLoudness(c *cli.Context) error {
 	if c.Bool("quiet") && !given(c, "log-level") {
 		level = slog.LevelError
 	}
-	loudness = level
+	tell.From(level)
 	return nil
-}
-
-// tell says something of a level.
-func tell(level slog.Level, text string) {
-	if level >= loudness {
-		say(text)
-	}
-}
-
-// notef says what is good to know, warnf what may be wrong. Arguments have one line each.
-func notef(format string, args ...any) { tell(slog.LevelInfo, shown.Sprintf(format, args...)) }
-func warnf(format string, args ...any) { tell(slog.LevelWarn, shown.Sprintf(format, args...)) }
-
-// note and warn do so for a text.
-func note(text string) { tell(slog.LevelInfo, text) }
-func warn(text string) { tell(slog.LevelWarn, text) }
-
-// showsProgress reports whether somebody looks at standard error and wants to know how far cg is.
-func showsProgress() bool { return loudness <= slog.LevelInfo && term.IsTerminal(int(os.Stderr.Fd())) }
-
-// reportsTo reports whether a report is shown on standard error, when the files of some names have it.
-func reportsTo(files ...string) bool {
-	return loudness < slog.LevelError || !slices.ContainsFunc(files, func(name string) bool { return name != "" })
 }

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/events"
 	"cg/experiment"
 	"cg/instrument"
@@ -243,8 +244,8 @@ func (p program) with(conditions experiment.Conditions, dir string) experiment.I
 		Refused:  refused, Source: sourceFile, Command: p.command,
 		Spool:      func(in *os.File) (*os.File, error) { return spool(in, dir) },
 		ToolOutput: func(b []byte) { os.Stderr.Write(b) },
-		Restarting: note,
-		Waiting:    instrument.Waiting{Patience: waitPatience, Say: p.live.clearing(newFiles())},
+		Restarting: tell.Note,
+		Waiting:    instrument.Waiting{Patience: tell.WaitPatience, Say: p.live.clearing(tell.NewFiles())},
 		Live:       p.live.follow(),
 	}
 }
@@ -341,15 +342,15 @@ func measureProgram(c *cli.Context, o program, s stage, written *bool) error {
 	}
 	x := o.with(s.conditions, s.dir)
 	x.Events, x.Started = s.files.log.begin, s.files.log.started
-	progress := newProgress()
+	progress := tell.NewProgress()
 	x.Preparing = func() func() {
-		progress.say("preparing the program: checkpoints and build")
-		return progress.end
+		progress.Say("preparing the program: checkpoints and build")
+		return progress.End
 	}
 	if o.baseline > 0 && s.rank == nil { // else its node's measurer does
 		x.MeasureIdle = func() (*measure.Baseline, bool, error) {
-			progress.say("measuring the idle machine for %v", o.baseline)
-			defer progress.end()
+			progress.Say("measuring the idle machine for %v", o.baseline)
+			defer progress.End()
 			return s.machine.idle(s.ctx, o.interval, o.baseline)
 		}
 	}
@@ -370,7 +371,7 @@ func measureProgram(c *cli.Context, o program, s stage, written *bool) error {
 	}
 	if err := write(); err != nil || perCall == nil {
 		if perCall != nil {
-			warnf("%v; the report is without it", perCall)
+			tell.Warnf("%v; the report is without it", perCall)
 		}
 		return err
 	}

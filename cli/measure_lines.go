@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/instrument"
 	"cg/launcher"
 	"cg/report"
@@ -149,7 +150,7 @@ func (p *program) findLines(s stage, stdin string) error {
 	if stdin != "" {
 		empty = ""
 	}
-	note("--lines auto: runs the program with -g fine first, and then with " + string(p.granularity) +
+	tell.Note("--lines auto: runs the program with -g fine first, and then with " + string(p.granularity) +
 		"s; their output is not shown" + empty)
 	before := *p
 	before.instrument.Granularity, before.instrument.PlacesOf = instrument.Fine, nil
@@ -160,7 +161,7 @@ func (p *program) findLines(s stage, stdin string) error {
 	}
 	functions := p.lines.choose("auto", fine)
 	if len(functions) == 0 {
-		note(p.lines.found(p.granularity))
+		tell.Note(p.lines.found(p.granularity))
 		return nil
 	}
 	p.instrument.PlacesOf = p.lines.of
@@ -168,7 +169,7 @@ func (p *program) findLines(s stage, stdin string) error {
 	trial := *p
 	trial.command.Timeout = trialLimit(took, p.command.Timeout)
 	limit := trial.command.Timeout.Seconds()
-	note(fmt.Sprintf("--lines auto: -g fine took %.1f s; now the run with %ss, which is ended after %.1f s",
+	tell.Note(fmt.Sprintf("--lines auto: -g fine took %.1f s; now the run with %ss, which is ended after %.1f s",
 		took.Seconds(), p.granularity, limit))
 	tried, err := trial.unseen(s, beforeRun{"tried", "second", true}, stdin)
 	if err != nil {
@@ -186,16 +187,16 @@ func (p *program) findLines(s stage, stdin string) error {
 		}
 		tookS := took.Seconds()
 		p.lines.chosen.EndedAfterS, p.lines.chosen.FineS = &limit, &tookS
-		note(fmt.Sprintf("--lines auto: the run with %ss had not ended after %.1f s: now the run that is measured, "+
-			"with %s", asked, limit, with))
+		tell.Note(fmt.Sprintf("--lines auto: the run with %ss had not ended after %.1f s: now the run that is "+
+			"measured, with %s", asked, limit, with))
 		return nil
 	}
 	some, times, ok := fine.Affordable(functions, tried, mostTimes)
 	switch {
 	case !ok:
 		p.withoutPlaces(fine, functions, before.overhead)
-		note(fmt.Sprintf("--lines auto: %ss of the functions that use most cost too much (%.1f times -g fine): now "+
-			"the run that is measured, with -g fine", asked, times))
+		tell.Note(fmt.Sprintf("--lines auto: %ss of the functions that use most cost too much (%.1f times -g fine): "+
+			"now the run that is measured, with -g fine", asked, times))
 	case len(some) < len(functions):
 		p.lines.leaveOut(fine, functions, some)
 		p.instrument.PlacesOf = p.lines.of
@@ -204,7 +205,7 @@ func (p *program) findLines(s stage, stdin string) error {
 		p.lines.chosen.Times = &times
 	}
 	if ok {
-		note(p.lines.found(p.granularity))
+		tell.Note(p.lines.found(p.granularity))
 	}
 	return nil
 }
@@ -279,7 +280,8 @@ func (p program) unseen(s stage, of beforeRun, stdin string) (*report.Run, error
 	}
 	result := r.Outcome.Result
 	if how := endedBadly(result); how != "" && !(of.limited && result.TimedOut) {
-		warnf("the %s run of --lines auto %s: no other is made; cg measure -g fine shows what it does", of.which, how)
+		tell.Warnf("the %s run of --lines auto %s: no other is made; cg measure -g fine shows what it does", of.which,
+			how)
 		return nil, exit.Like(result)
 	}
 	return r.Run, nil

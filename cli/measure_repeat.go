@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/experiment"
 	"cg/launcher"
 	"cg/measure"
@@ -166,7 +167,7 @@ func (s *measuredSeries) run(ctx context.Context) error {
 		}
 		asked := ctx.Err() != nil
 		if asked && k > 0 {
-			warnf("run %d of %d was cut short, and is not among the figures", k+1, s.runs)
+			tell.Warnf("run %d of %d was cut short, and is not among the figures", k+1, s.runs)
 		} else {
 			// A run that ends the series counts: there is no later one.
 			warms := k < s.warmup && r.Outcome.Result.Status == 0 && !asked
@@ -199,7 +200,7 @@ func (s *measuredSeries) ended(k int, p launcher.Result) error {
 		return nil
 	}
 	how := cmp.Or(endedBadly(p), fmt.Sprintf("ended with status %d", p.Status))
-	warnf("run %d of %d %s: no further run is made", k+1, s.runs, how)
+	tell.Warnf("run %d of %d %s: no further run is made", k+1, s.runs, how)
 	return exit.Like(p)
 }
 
@@ -267,7 +268,7 @@ func (s *measuredSeries) write(c *cli.Context, outs map[string]*output) error {
 	}
 	if jsonOnStdout(c) {
 		_, err = os.Stdout.Write(texts["output"])
-	} else if reportsTo(c.String("output")) {
+	} else if tell.ReportsTo(c.String("output")) {
 		var laid shown.Safe
 		if laid, err = text(s.result, os.Stderr, c.Bool("verbose")); err == nil {
 			shown.Fprintf(os.Stderr, "\n%s", laid)

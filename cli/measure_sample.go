@@ -15,6 +15,7 @@ import (
 
 	"cg/attach"
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/experiment"
 	"cg/launcher"
 	"cg/measure"
@@ -206,7 +207,7 @@ func measureLooked(c *cli.Context, written *bool) error {
 			ctx, cancel = context.WithTimeout(ctx, length)
 			defer cancel()
 		} else if x.PID > 0 {
-			note("measuring process " + strconv.Itoa(x.PID) + " until Ctrl-C, or its end")
+			tell.Note("measuring process " + strconv.Itoa(x.PID) + " until Ctrl-C, or its end")
 		}
 		r, err := x.Run(ctx)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/ranks"
 	"cg/report/cluster"
 	"cg/report/format"
@@ -45,10 +46,10 @@ the report cannot be written; 2 usage.`,
 			defer to.abandon()
 			ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 			defer release()
-			progress := newProgress()
-			defer progress.end()
+			progress := tell.NewProgress()
+			defer progress.End()
 			var b []byte
-			err := until(ctx, func() error {
+			err := exit.Interruptible(ctx, func() error {
 				d, err := merged(c.Args().First(), progress)
 				if err == nil {
 					b, err = d.JSON()
@@ -71,8 +72,8 @@ the report cannot be written; 2 usage.`,
 }
 
 // merged reads the folder of a run of many ranks.
-func merged(dir string, progress *progress) (*cluster.Run, error) {
-	d, err := cluster.Merge(dir, func(n int) { progress.say("reading rank reports: %d", n) })
+func merged(dir string, progress *tell.Progress) (*cluster.Run, error) {
+	d, err := cluster.Merge(dir, func(n int) { progress.Say("reading rank reports: %d", n) })
 	if err != nil {
 		return nil, exit.Failure("%w", err)
 	}
@@ -117,7 +118,7 @@ func ofRanks(name string) bool {
 }
 
 // readRanks reads a run of many ranks.
-func readRanks(name string, from format.Format, progress *progress) (format.Document, error) {
+func readRanks(name string, from format.Format, progress *tell.Progress) (format.Document, error) {
 	if ranks.Is(name) {
 		return merged(name, progress)
 	}
@@ -139,8 +140,8 @@ func savedRanks(name string) (saved.Document, error) {
 	if err != nil {
 		return saved.Document{}, err
 	}
-	progress := newProgress()
-	defer progress.end()
+	progress := tell.NewProgress()
+	defer progress.End()
 	d, err := readRanks(name, from, progress)
 	if err != nil {
 		return saved.Document{}, err
@@ -163,9 +164,9 @@ func verifiedRanks(name string) ([]string, error) {
 		}
 		return verifiedDocument(d, f), nil
 	}
-	progress := newProgress()
+	progress := tell.NewProgress()
 	d, err := merged(name, progress)
-	progress.end()
+	progress.End()
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/monitor"
 	"cg/monitor/annotate"
 	"cg/monitor/jsonl"
@@ -133,7 +134,7 @@ func runMonitor(c *cli.Context) error {
 	}
 	defer machine.close()
 	for _, err := range machine.found.Denied {
-		warn(err.Error())
+		tell.Warn(err.Error())
 	}
 	if len(machine.found.Sensors) == 0 {
 		return exit.Failure("monitor: nothing can be read here%s", because(machine.found.Hung))
@@ -153,7 +154,7 @@ func runMonitor(c *cli.Context) error {
 		return err
 	}
 	defer out.close()
-	session, err := monitor.Start(machine.found.Sensors, host, targets, say)
+	session, err := monitor.Start(machine.found.Sensors, host, targets, tell.Say)
 	if err != nil {
 		return exit.Failure("%w", err)
 	}
@@ -283,13 +284,13 @@ func (o *monitorOutputs) close() {
 	o.leaving.Wait() // whose last word is that the broker of now is there
 	if o.broker != nil {
 		if lost := o.broker.Close(senderPatience); lost > 0 {
-			warnf("--mqtt: %d rows were not sent", lost)
+			tell.Warnf("--mqtt: %d rows were not sent", lost)
 		}
 	}
 	o.closeRequests()
 	if o.collector != nil {
 		if lost := o.collector.Close(senderPatience); lost > 0 {
-			warnf("--otlp: %d messages were not sent", lost)
+			tell.Warnf("--otlp: %d messages were not sent", lost)
 		}
 	}
 	if o.folder != "" {
@@ -318,9 +319,9 @@ func (o *monitorOutputs) each(s *monitor.Snapshot) bool {
 		if err != nil {
 			width, height = 100, 40
 		}
-		o.failed = put("\x1b[H\x1b[J%s", row.Table(o.top, width, height-1))
+		o.failed = tell.Put("\x1b[H\x1b[J%s", row.Table(o.top, width, height-1))
 	default:
-		o.failed = put("%s", row.Line())
+		o.failed = tell.Put("%s", row.Line())
 	}
 	return o.failed == nil && !over(s)
 }
@@ -339,7 +340,7 @@ func over(s *monitor.Snapshot) bool {
 func (o *monitorOutputs) end(last *monitor.Snapshot, d *usage.Document) error {
 	for _, t := range last.Targets {
 		if t.Ended {
-			notef("%s %s has ended", string(t.Kind), t.Name)
+			tell.Notef("%s %s has ended", string(t.Kind), t.Name)
 		}
 	}
 	b, err := d.JSON()
@@ -351,11 +352,11 @@ func (o *monitorOutputs) end(last *monitor.Snapshot, d *usage.Document) error {
 		o.failed = nil
 	case o.quiet && o.document.name != "-":
 	case o.quiet:
-		o.failed = errors.Join(o.failed, put("%s", shown.Safe(shown.JSON(b))))
+		o.failed = errors.Join(o.failed, tell.Put("%s", shown.Safe(shown.JSON(b))))
 	case o.live:
-		o.failed = errors.Join(o.failed, put("\x1b[H\x1b[J%s", d.Text(o.top)))
+		o.failed = errors.Join(o.failed, tell.Put("\x1b[H\x1b[J%s", d.Text(o.top)))
 	default:
-		o.failed = errors.Join(o.failed, put("\n%s", d.Text(o.top)))
+		o.failed = errors.Join(o.failed, tell.Put("\n%s", d.Text(o.top)))
 	}
 	if err := errors.Join(o.failed, o.document.save(b)); err != nil {
 		return exit.Failure("writing: %w", err)

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/monitor"
 	"cg/monitor/metrics"
 	"cg/monitor/otlp"
@@ -67,7 +68,7 @@ type brokerWanted struct {
 func (o *monitorOutputs) connect(to brokerWanted) (err error) {
 	hostname, _ := os.Hostname()
 	config := mqtt.Config{URL: to.url, Prefix: to.prefix, ID: "cg-" + newID(),
-		QoS: byte(min(max(to.qos, 0), 255)), Warn: func(text string) { warnf("--mqtt: %s", text) }}
+		QoS: byte(min(max(to.qos, 0), 255)), Warn: func(text string) { tell.Warnf("--mqtt: %s", text) }}
 	if to.qos < 0 {
 		config.QoS = 255
 	}
@@ -95,7 +96,7 @@ func (o *monitorOutputs) openCollector(c *cli.Context) error {
 	}
 	hostname, _ := os.Hostname()
 	config := otlp.Config{URL: c.String("otlp"), Version: Version, Run: o.run, Host: hostname, CPU: o.cpu, Most: most,
-		Warn: func(text string) { warnf("--otlp: %s", text) }}
+		Warn: func(text string) { tell.Warnf("--otlp: %s", text) }}
 	if o.collector, err = otlp.Open(config); err != nil {
 		return exit.Usage("--otlp: %w", err)
 	}
@@ -149,7 +150,7 @@ func (o *monitorOutputs) openMetrics(c *cli.Context) error {
 	} else if err != nil {
 		return exit.Failure("--serve: %w", err)
 	}
-	notef("metrics are at %s", o.server.URL)
+	tell.Notef("metrics are at %s", o.server.URL)
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/cli/tell"
 	"cg/config"
 	"cg/monitor"
 	"cg/nemb/population"
@@ -43,10 +44,10 @@ func monitorSignals(c *cli.Context) (ctx context.Context, hangup chan os.Signal,
 // stays. Where something is wrong, all stays as it is.
 func (o *monitorOutputs) reload(c *cli.Context, session *monitor.Session) {
 	if err := o.reloaded(c, session); err != nil {
-		warnf("the settings stay as they are: %v", err)
+		tell.Warnf("the settings stay as they are: %v", err)
 		return
 	}
-	notef("the settings were read again")
+	tell.Notef("the settings were read again")
 }
 
 func (o *monitorOutputs) reloaded(c *cli.Context, session *monitor.Session) error {
@@ -81,7 +82,7 @@ func (o *monitorOutputs) reloaded(c *cli.Context, session *monitor.Session) erro
 			after := o.broker
 			o.leaving.Go(func() {
 				if lost := before.Close(senderPatience); lost > 0 {
-					warnf("--mqtt: %d rows were not sent", lost)
+					tell.Warnf("--mqtt: %d rows were not sent", lost)
 				}
 				if after != nil { // both may have one state at one broker
 					after.Announce(senderPatience)

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/monitor"
 	"cg/monitor/annotate"
 	"cg/monitor/metrics"
@@ -76,7 +77,7 @@ func (o *monitorOutputs) openSpans(c *cli.Context) error {
 		return exit.Failure("--otlp-listen: %w", err)
 	}
 	o.history = keep
-	notef("spans are taken at http://%s", o.spans.Address)
+	tell.Notef("spans are taken at http://%s", o.spans.Address)
 	return nil
 }
 
@@ -96,7 +97,7 @@ func (o *monitorOutputs) closeRequests() {
 	if o.socket != nil {
 		o.socket.Close()
 		if bad, dropped := o.socket.Lost(); bad+dropped > 0 {
-			warnf("--socket: %d lines were no annotations, %d annotations were too many at once", bad, dropped)
+			tell.Warnf("--socket: %d lines were no annotations, %d annotations were too many at once", bad, dropped)
 		}
 	}
 	if o.spans == nil {
@@ -105,11 +106,11 @@ func (o *monitorOutputs) closeRequests() {
 	o.spans.Close()
 	lost := o.spans.Lost()
 	if lost.Messages+lost.Dropped > 0 {
-		warnf("--otlp-listen: %d messages could not be read, %d spans were too many at once", lost.Messages,
+		tell.Warnf("--otlp-listen: %d messages could not be read, %d spans were too many at once", lost.Messages,
 			lost.Dropped)
 	}
 	if lost.Foreign > 0 {
-		warnf("--otlp-listen: %d spans name no process of this machine: their resource needs process.pid, and no "+
+		tell.Warnf("--otlp-listen: %d spans name no process of this machine: their resource needs process.pid, and no "+
 			"other host.name", lost.Foreign)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/launcher"
 	"cg/report"
 	"cg/report/format"
@@ -151,7 +152,7 @@ func (o *output) write(r *report.Run, verbose bool) error {
 		}
 		failed = errors.Join(failed, o.bench.save(lines))
 	}
-	if !o.json && reportsTo(o.name) {
+	if !o.json && tell.ReportsTo(o.name) {
 		laid, err := text(r, os.Stderr, verbose)
 		if err != nil {
 			return err

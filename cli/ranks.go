@@ -18,6 +18,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/experiment"
 	"cg/launcher"
 	"cg/nemb"
@@ -103,8 +104,8 @@ func joinRanks(ctx context.Context, c *cli.Context, interval time.Duration, dir 
 		return nil, exit.Self("%w", err)
 	}
 	if id.Launcher == ranks.Nobody {
-		warn("--ranks: no launcher is known here, so this is rank 0 of 1: start cg with mpirun, srun or torchrun, " +
-			"or set CG_RANK and CG_SIZE")
+		tell.Warn("--ranks: no launcher is known here, so this is rank 0 of 1: start cg with mpirun, srun or " +
+			"torchrun, or set CG_RANK and CG_SIZE")
 	}
 	return r, r.followMPI(ctx, dir)
 }
@@ -213,7 +214,7 @@ func (r *rankRun) followMPI(ctx context.Context, dir string) error {
 	library, _, err := runtimes.Library(ctx, "mpi.c", cache, dir)
 	if err != nil {
 		if r.rank.Rank == 0 {
-			warnf("time in MPI is not counted: %v", err)
+			tell.Warnf("time in MPI is not counted: %v", err)
 		}
 		return nil
 	}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/footprint"
 	"cg/report"
 	"cg/report/cluster"
@@ -133,9 +134,9 @@ func runReport(c *cli.Context) error {
 		return err
 	}
 	defer to.abandon()
-	progress := newProgress()
-	defer progress.end()
-	err = until(ctx, func() error {
+	progress := tell.NewProgress()
+	defer progress.End()
+	err = exit.Interruptible(ctx, func() error {
 		d, done, err := readDocument(c, f, reader, &o, progress)
 		defer done()
 		if err != nil {
@@ -147,10 +148,10 @@ func runReport(c *cli.Context) error {
 		if d, err = advised(c, d); err != nil {
 			return err
 		}
-		progress.say("writing %s", f.Name)
+		progress.Say("writing %s", f.Name)
 		return to.write(f, d, o)
 	})
-	progress.end()
+	progress.End()
 	if err != nil {
 		return err
 	}
@@ -172,7 +173,7 @@ func reportOnce(c *cli.Context, f, reader format.Format, o format.Options, rates
 		return nil, nil, err
 	}
 	defer to.abandon()
-	d, done, err := readDocument(c, f, reader, &o, &progress{})
+	d, done, err := readDocument(c, f, reader, &o, &tell.Progress{})
 	defer done()
 	if err == nil {
 		d, err = advised(c, d)
@@ -438,10 +439,10 @@ that begins with the field; 2 usage.`,
 					return err
 				}
 				for _, f := range faults {
-					put("%s: %s\n", name, f)
+					tell.Put("%s: %s\n", name, f)
 				}
 				if len(faults) == 0 {
-					put("%s: everything agrees\n", name)
+					tell.Put("%s: everything agrees\n", name)
 				}
 				differs = differs || len(faults) > 0
 			}

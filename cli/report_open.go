@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 )
 
 // openedFormat is what --open shows where no file is named.
@@ -19,7 +20,7 @@ func browse(file string) error {
 	if err != nil {
 		return err
 	}
-	notef("the page is %s", file)
+	tell.Notef("the page is %s", file)
 	var try [][]string
 	for _, b := range filepath.SplitList(os.Getenv("BROWSER")) {
 		words := strings.Fields(b)

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/recorder"
 	"cg/recorder/analysis"
 	"cg/report/cluster"
@@ -112,11 +113,11 @@ func traceTo(c *cli.Context, f format.Format) (*reportOutput, error) {
 func writeTrace(c *cli.Context, d *iotrace.Document, out *reportOutput, write func(io.Writer) error) error {
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
-	progress := newProgress()
-	defer progress.end()
-	err := until(ctx, func() (err error) {
+	progress := tell.NewProgress()
+	defer progress.End()
+	err := exit.Interruptible(ctx, func() (err error) {
 		d.Analysis, err = analysis.Of(d.Trace, analysis.Options{From: d.From, To: d.To, Meters: d.Meters,
-			Progress: func(done int) { progress.say("read %d of %d ranks", done, d.To-d.From) }})
+			Progress: func(done int) { progress.Say("read %d of %d ranks", done, d.To-d.From) }})
 		return err
 	})
 	if err != nil {
@@ -124,15 +125,15 @@ func writeTrace(c *cli.Context, d *iotrace.Document, out *reportOutput, write fu
 	}
 	if out.folder == nil && out.file.part == nil {
 		release() // a reader that waits is ended by what ends cg
-		progress.end()
+		progress.End()
 		w := bufio.NewWriter(os.Stdout)
 		if err := write(w); err != nil {
 			return traceError(d.Name, err)
 		}
 		return w.Flush()
 	}
-	err = until(ctx, func() error {
-		progress.say("writing %s", out.file.name)
+	err = exit.Interruptible(ctx, func() error {
+		progress.Say("writing %s", out.file.name)
 		if out.folder != nil {
 			return write(nil)
 		}
@@ -258,8 +259,8 @@ func metersAsked(all []string, ranks int) (out []*analysis.Meter, err error) {
 			return nil, exit.Failure("--energy: %s: %w", m.Name, err)
 		}
 		if log.Anew > 0 {
-			warnf("--energy: %s: a counter began anew (%d in all): what it counted just before is in no energy", m.Name,
-				log.Anew)
+			tell.Warnf("--energy: %s: a counter began anew (%d in all): what it counted just before is in no energy",
+				m.Name, log.Anew)
 		}
 		m.Unix, m.Joules, m.Kind = log.Unix, log.Joules, log.Kind
 		out = append(out, m)
@@ -273,8 +274,8 @@ func metersOfRun(name string, ranks int) ([]*analysis.Meter, error) {
 	if err != nil {
 		return nil, err
 	}
-	progress := newProgress()
-	defer progress.end()
+	progress := tell.NewProgress()
+	defer progress.End()
 	d, err := readRanks(name, from, progress)
 	if err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/ranks"
 	"cg/report/cluster"
 	"cg/report/format"
@@ -113,7 +114,7 @@ func (w *watcher) look(ctx context.Context, newest time.Time) (d format.Document
 		}
 	}
 	var text []byte
-	err = until(ctx, func() (err error) {
+	err = exit.Interruptible(ctx, func() (err error) {
 		d, text, err = w.read()
 		return err
 	})
@@ -134,7 +135,7 @@ func (w *watcher) complain(err error) error {
 // alone is told.
 func (w *watcher) frame(text []byte, state string) error {
 	if name := w.c.String("output"); name != "" {
-		notef("%s: %s", name, state)
+		tell.Notef("%s: %s", name, state)
 		return nil
 	}
 	width, height, err := term.GetSize(int(os.Stdout.Fd()))
@@ -151,7 +152,7 @@ func (w *watcher) frame(text []byte, state string) error {
 		body = ""
 	}
 	short := []rune(shown.Line(state))
-	return put("\x1b[H\x1b[J%s%s", shown.Safe(body), string(short[:min(len(short), max(1, width-1))]))
+	return tell.Put("\x1b[H\x1b[J%s%s", shown.Safe(body), string(short[:min(len(short), max(1, width-1))]))
 }
 
 // allEnded reports whether all ranks of a job have come and ended.

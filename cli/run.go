@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/experiment"
 	"cg/languages"
 	_ "cg/languages/all"
@@ -235,7 +236,7 @@ func offer(dir string) func() []string {
 		offered := <-env
 		cache, refused := keeping()
 		for _, text := range append(refused, cache.Refused()...) {
-			warn(text)
+			tell.Warn(text)
 		}
 		return offered
 	})
@@ -276,7 +277,7 @@ func seriesOptions(c *cli.Context) (*series, error) {
 		repeat: c.Int("repeat"), warmup: c.Int("warmup"), cores: c.String("cores"),
 		ignoreFailure: c.Bool("ignore-failure"), showOutput: c.Bool("show-output"),
 		includeWarmup: c.Bool("include-warmup"),
-		progress:      showsProgress(),
+		progress:      tell.ShowsProgress(),
 	}
 	if err := s.plan(c); err != nil {
 		return nil, err
@@ -360,7 +361,7 @@ rounds:
 			counts, err := s.counts(ctx, argv, run)
 			if measured && ctx.Err() != nil {
 				s.say("")
-				warnf("the run of %s was cut short, and is not among the figures", strings.Join(argv, " "))
+				tell.Warnf("the run of %s was cut short, and is not among the figures", strings.Join(argv, " "))
 			} else if result.AddCounted(i, round, round < s.warmup, run, counts); err != nil {
 				stopped, measured = err, true
 				break rounds

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/nemb"
 	"cg/nemb/condition"
 )
@@ -85,13 +86,13 @@ func (c coolDown) wait(ctx context.Context, root nemb.Root, say func(string, ...
 		switch {
 		case !ok:
 			say("")
-			warnf("--cool-down: the temperature is not told any more, so the next run does not wait for it")
+			tell.Warnf("--cool-down: the temperature is not told any more, so the next run does not wait for it")
 			return
 		case now <= *c.celsius:
 			return
 		case time.Now().After(end):
 			say("")
-			warnf("--cool-down: the processors have %.0f degrees after %v, and the next run begins all the same: "+
+			tell.Warnf("--cool-down: the processors have %.0f degrees after %v, and the next run begins all the same: "+
 				"allow more time (--cool-down %gC,TIME), or a higher temperature", now, c.most, *c.celsius)
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/launcher"
 	"cg/report/format"
 	"cg/report/repeated"
@@ -61,7 +62,7 @@ func writeExports(c *cli.Context, outs map[string]*output, r *repeated.Result) e
 	} else if r.Counted() {
 		var laid shown.Safe
 		if laid, err = text(r, os.Stdout, false); err == nil {
-			err = put("%s", laid)
+			err = tell.Put("%s", laid)
 		}
 	}
 	return errors.Join(append(failed, err)...)

@@ -17,6 +17,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/gpuuse"
@@ -77,7 +78,7 @@ func greet(line samplerLine, interval time.Duration, root nemb.Root) error {
 	if err != nil {
 		return err
 	}
-	return put("%s\nREADY\n", shown.Safe(shown.JSON(text)))
+	return tell.Put("%s\nREADY\n", shown.Safe(shown.JSON(text)))
 }
 
 func runSampler(c *cli.Context) error {
@@ -193,7 +194,7 @@ func leave(over, done <-chan struct{}) {
 	select {
 	case <-done:
 	case <-time.After(ending):
-		warnf("sampler: a sensor does not answer: ended %v after nobody wanted samples any more", ending)
+		tell.Warnf("sampler: a sensor does not answer: ended %v after nobody wanted samples any more", ending)
 		os.Exit(exit.StatusSelf)
 	}
 }

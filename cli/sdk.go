@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/languages"
 	"cg/near"
 )
@@ -75,6 +76,6 @@ func runSDK(c *cli.Context) error {
 			return exit.Failure("sdk: %w", err)
 		}
 	}
-	put("%s\n", dir)
+	tell.Put("%s\n", dir)
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/near"
 	"cg/nemb/condition"
 	"cg/report/format"
@@ -99,7 +100,7 @@ func runTrack(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	config.Log = tell
+	config.Log = tell.At
 	duration, err := duration(c.String("duration"))
 	if err != nil {
 		return exit.Usage("--duration: %w", err)
@@ -221,7 +222,7 @@ they are there, everything has been opened.`,
 				return err
 			}
 			for _, name := range config.Filenames() {
-				if err := put("%s\n", name); err != nil {
+				if err := tell.Put("%s\n", name); err != nil {
 					return exit.Failure("writing: %w", err)
 				}
 			}
@@ -317,13 +318,13 @@ func runTrackBench(c *cli.Context, config track.Config) error {
 	for _, t := range config.Trackers {
 		metrics = append(metrics, t.Metrics...)
 	}
-	updates, err := track.Updates(config.Root, metrics, benchUpdates, benchLimit, say)
+	updates, err := track.Updates(config.Root, metrics, benchUpdates, benchLimit, tell.Say)
 	if err != nil {
 		return exit.Failure("bench: %w", err)
 	}
-	put("%-28s %8s %12s %12s %12s %12s %12s\n", "column", "updates", "median", "min", "max", "read", "read 99 %")
+	tell.Put("%-28s %8s %12s %12s %12s %12s %12s\n", "column", "updates", "median", "min", "max", "read", "read 99 %")
 	for _, u := range updates {
-		put("%-28s %8d %12s %12s %12s %12s %12s\n", u.Name, u.Seen, short(u.Median), short(u.Min), short(u.Max),
+		tell.Put("%-28s %8d %12s %12s %12s %12s %12s\n", u.Name, u.Seen, short(u.Median), short(u.Min), short(u.Max),
 			short(u.ReadMedian), short(u.Read99))
 	}
 	config.Log = func(slog.Level, string) {}
@@ -332,13 +333,13 @@ func runTrackBench(c *cli.Context, config track.Config) error {
 	if err != nil {
 		return exit.Failure("bench: %w", err)
 	}
-	put("\n%d pairs of %s on %d processors, tracked against not tracked:\n", s.Pairs, strings.Join(command, " "),
+	tell.Put("\n%d pairs of %s on %d processors, tracked against not tracked:\n", s.Pairs, strings.Join(command, " "),
 		runtime.NumCPU())
 	for _, line := range []struct {
 		name   string
 		change track.Change
 	}{{"time", s.Wall}, {"processor time", s.CPU}} {
-		put("%-15s %+.2f %% [%+.2f, %+.2f]\n", line.name, 100*line.change.Median, 100*line.change.Lo,
+		tell.Put("%-15s %+.2f %% [%+.2f, %+.2f]\n", line.name, 100*line.change.Median, 100*line.change.Lo,
 			100*line.change.Hi)
 	}
 	return nil

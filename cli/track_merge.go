@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/report/format"
 	"cg/track/energylog"
 	"cg/track/merge"
@@ -123,7 +124,7 @@ func putMerged(logs *merge.Logs, table *output) error {
 	} else if err = table.save(rows); err == nil {
 		laid, failed := text(logs, os.Stdout, false)
 		if err = failed; err == nil {
-			err = put("%s", laid)
+			err = tell.Put("%s", laid)
 		}
 	}
 	if err != nil {

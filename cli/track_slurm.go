@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/track/slurm"
 )
 
@@ -88,7 +89,7 @@ Exit status: 0; 1 if Slurm does not tell; 2 usage.`,
 				return exit.Failure("track status: %w", slurmError(err))
 			}
 			for _, s := range steps {
-				if err := put("%s  %s  %s  %s\n", s.ID, s.Run, s.Elapsed, s.Nodes); err != nil {
+				if err := tell.Put("%s  %s  %s  %s\n", s.ID, s.Run, s.Elapsed, s.Nodes); err != nil {
 					return exit.Failure("writing: %w", err)
 				}
 			}
@@ -158,8 +159,9 @@ func runTrackStart(c *cli.Context) error {
 	if err != nil {
 		return exit.Failure("track start: %w", slurmError(err))
 	}
-	notef("track: step %s records on %s, with the id %s; what it says is in %s", step.ID, step.Nodes, step.Run, said)
-	if err := put("%s\n", step.ID); err != nil {
+	tell.Notef("track: step %s records on %s, with the id %s; what it says is in %s", step.ID, step.Nodes, step.Run,
+		said)
+	if err := tell.Put("%s\n", step.ID); err != nil {
 		return exit.Failure("writing: %w", err)
 	}
 	return nil
@@ -236,7 +238,7 @@ func runTrackStop(c *cli.Context) error {
 			errs = append(errs, fmt.Errorf("step %s: %w", s.ID, slurmError(err)))
 			continue
 		}
-		notef("track: step %s has ended", s.ID)
+		tell.Notef("track: step %s has ended", s.ID)
 	}
 	if len(errs) > 0 {
 		return exit.Failure("track stop: %w", errors.Join(errs...))

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/gate"
 	"cg/launcher"
 	"cg/report/format"
@@ -138,7 +139,7 @@ func historyLines(ctx context.Context, names []string) (all []trend.Line, err er
 			return nil, exit.Failure("%s: %w", inputName(name), err)
 		}
 		if cut {
-			warnf("%s: its last line was cut off, and does not count", inputName(name))
+			tell.Warnf("%s: its last line was cut off, and does not count", inputName(name))
 		}
 		all = append(all, lines...)
 	}

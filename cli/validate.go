@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/nemb/simulate"
 	"cg/nemb/validate"
 )
@@ -160,11 +161,11 @@ func runValidate(c *cli.Context) error {
 			timings = append(timings, some...)
 		}
 	}
-	progress := newProgress()
+	progress := tell.NewProgress()
 	cells := validate.Accuracy(c.Int("tries"), func(done, of int) {
-		progress.say("measuring power and span %d of %d", done+1, of)
+		progress.Say("measuring power and span %d of %d", done+1, of)
 	})
-	progress.end()
+	progress.End()
 	broken := validate.Broken(cells)
 	if c.Bool("json") {
 		err = printJSON(os.Stdout, cells, timings, live, len(broken) == 0)
@@ -175,8 +176,8 @@ func runValidate(c *cli.Context) error {
 		return exit.Failure("standard output: %w", err)
 	}
 	for _, b := range broken {
-		notef("not kept: %s, %v, %s: 95 of 100 errors below %g %%, their mean within %g %%", b.Power, b.Span, b.Method,
-			b.P95, b.Bias)
+		tell.Notef("not kept: %s, %v, %s: 95 of 100 errors below %g %%, their mean within %g %%", b.Power, b.Span,
+			b.Method, b.P95, b.Bias)
 	}
 	for i, e := range live {
 		if e > 1 || e < -1 {

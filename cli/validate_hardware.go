@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/nemb/validate"
 	"cg/report/figures"
 	"cg/shown"
@@ -51,7 +52,7 @@ func reportHardware(c *cli.Context) error {
 	defer file.abandon()
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
-	notef("watching the sensors for %v as the machine is, and for %v with all processors busy", phase, phase)
+	tell.Notef("watching the sensors for %v as the machine is, and for %v with all processors busy", phase, phase)
 	h, err := validate.LookAtHardware(ctx, root, phase, time.Millisecond)
 	switch {
 	case ctx.Err() != nil:
@@ -73,9 +74,9 @@ func reportHardware(c *cli.Context) error {
 	status := 0
 	if fault := h.Fault(); fault != nil {
 		status = exit.StatusFailure
-		notef("%s", strings.ReplaceAll(fault.Error(), "\n", "; "))
+		tell.Notef("%s", strings.ReplaceAll(fault.Error(), "\n", "; "))
 	}
-	notef("written to %s: read it before you send it", file.name)
+	tell.Notef("written to %s: read it before you send it", file.name)
 	return exit.Of(status)
 }
 

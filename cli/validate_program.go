@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/laboratory"
 	"cg/shown"
 )
@@ -109,21 +110,21 @@ func runRows(ctx context.Context, c *cli.Context, lab *laboratory.Lab,
 	cases []laboratory.Case) (rows []laboratoryRow, err error) {
 	rows = []laboratoryRow{}
 	if !c.Bool("json") {
-		err := put("| program | language | samples | values | mean error | median error " +
+		err := tell.Put("| program | language | samples | values | mean error | median error " +
 			"| worst | half interval | not told | intervals that hold | program |\n" +
 			"|---|---|---|---|---|---|---|---|---|---|---|\n")
 		if err != nil {
 			return nil, exit.Failure("standard output: %w", err)
 		}
 	}
-	progress := newProgress()
-	defer progress.end()
+	progress := tell.NewProgress()
+	defer progress.End()
 	for i, of := range cases {
 		row, err := runRow(ctx, lab, of, c.Int("runs"), func(run int) {
-			progress.say("row %d of %d, %s: %s, run %d of %d", i+1, len(cases), of.Language, of.Name, run,
+			progress.Say("row %d of %d, %s: %s, run %d of %d", i+1, len(cases), of.Language, of.Name, run,
 				c.Int("runs"))
 		})
-		progress.end()
+		progress.End()
 		if errors.Is(err, laboratory.ErrNotPermitted) {
 			return rows, exit.Failure("--program: %w; run it as root", err)
 		} else if err != nil {

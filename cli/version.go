@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/shown"
 	"cg/version"
 )
@@ -44,14 +45,14 @@ func runVersion(c *cli.Context) error {
 		if err != nil {
 			return exit.Failure("--sbom: %w", err)
 		}
-		return putJSON(b)
+		return tell.PutJSON(b)
 	}
 	v, err := version.Of()
 	if err != nil {
 		return err
 	}
 	if c.Bool("json") {
-		return putJSON(v)
+		return tell.PutJSON(v)
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
 	line := func(what, text string) { shown.Fprintf(w, "%s\t%s\n", what, text) }
