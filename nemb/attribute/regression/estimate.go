@@ -224,8 +224,10 @@ func (s *shares) ofNone(replicas [][]float64, group int) float64 {
 }
 
 // shareOut divides each block in proportion to power times time: slow changes of
-// power are followed, and no energy is lost.
+// power are followed, and no energy is lost. Where the time of others is told in ticks,
+// it divides longer blocks (untick).
 func (r *regression) shareOut(g grouping) *shares {
+	r = r.untick()
 	n := r.width()
 	s := &shares{energy: make([]float64, n), times: make([]float64, g.n), shared: make([]float64, g.n)}
 	edges := edgeVariance{r: r, before: make([]float64, n), sum: make([]float64, n)}

@@ -156,6 +156,38 @@ func (c *collector) besidePower(d int, runs map[Column]Run) fixed {
 	return fixed{}
 }
 
+// isTicked reports whether what is told in ticks is enough of the time for others to be a column.
+func (r *regression) isTicked() bool {
+	time := 0.0
+	for _, t := range r.total {
+		time += t
+	}
+	return r.beside && r.c.ticks*1e-6 >= leastBeside*time
+}
+
+// sharedTicks is how many ticks the blocks have, on average, that are divided among columns.
+const sharedTicks = 10
+
+// untick is a regression whose blocks are joined until ticks hardly matter to how their energy is divided. The part
+// that others have of a block grows less than in proportion to their time: of a time that is a tick too long or too
+// short by turns they get too little, and what draws least of the rest gets most of that.
+func (r *regression) untick() *regression {
+	if !r.ticked {
+		return r
+	}
+	span := 0.0
+	for i := range r.c.blocks {
+		span += r.c.blocks[i].span * 1e-6
+	}
+	mean := span / float64(len(r.c.blocks))
+	if mean <= 0 || mean >= sharedTicks*besideTick {
+		return r
+	}
+	long := *r
+	long.c = r.c.joined(int(math.Ceil(sharedTicks * besideTick / mean)))
+	return &long
+}
+
 // joined is the collector with so many blocks joined to one each.
 func (c *collector) joined(n int) *collector {
 	if n == 1 {

@@ -60,39 +60,8 @@ func TestNeighboursInTicks(t *testing.T) {
 		{12.5, 1, 0.3, 0.1}, {20, 1, 0.65, 0.3}, {16, 0.65, 2, 1},
 	} {
 		watts := of.watts
-		random := rand.New(rand.NewPCG(5, 6))
-		d, truth, program := NewData([]Counter{{0, 1e6}}, nil), map[Column]float64{}, 0.0
-		runs, left, told, used := false, 0.0, 0.0, 0.0
-		for range 600 {
-			others := 0.0
-			for rest := 10e6; rest > 0; {
-				if left <= 0 {
-					runs, left = !runs, (20+80*random.Float64())*1e6
-				}
-				part := min(rest, left)
-				if rest, left = rest-part, left-part; runs {
-					others += part
-				}
-			}
-			a := 10e6 * (0.3 + 0.4*random.Float64())
-			level := 1 - (1-of.shared)*others/10e6
-			e := level * (20*a + 5*(10e6-a)) * 1e-3
-			truth[First] += level * 20 * a * 1e-3
-			truth[First+1] += level * 5 * (10e6 - a) * 1e-3
-			program += e
-			used += others
-			now := math.Floor(used/10e6)*10e6 - told
-			told += now
-			all := e + of.shared*watts*others*1e-3
-			part := all * 10e6 / (10e6 + now)
-			d.Add(Window{Wall: 10e6, Spent: []float64{part}, Moved: []bool{true},
-				Times:  []Entry{{First, float32(a)}, {First + 1, float32(10e6 - a)}},
-				Beside: Beside{Time: now, Ticks: now, Spent: []float64{all - part}}})
-		}
-		f := d.Fits([]float64{0}, nil)[0]
-		if f == nil || f.Beside == nil || f.Columns[First] == nil {
-			t.Fatalf("%g W: %+v", watts, f)
-		}
+		f, truth := inTicks(t, 600, rand.New(rand.NewPCG(5, 6)), watts, of.shared)
+		program := truth[First] + truth[First+1]
 		for k, want := range truth {
 			if e := f.Columns[k]; math.Abs(e.Energy-want) > e.HalfWidth || e.HalfWidth > of.self*e.Energy {
 				t.Errorf("%g W: column %d has %.0f +- %.0f uJ, want %.0f", watts, k, e.Energy, e.HalfWidth, want)
@@ -102,6 +71,60 @@ func TestNeighboursInTicks(t *testing.T) {
 			t.Errorf("%g W: the program has %.0f +- %.0f uJ, want %.0f", watts, got, f.Beside.HalfWidth, program)
 		}
 	}
+}
+
+// A neighbour that draws the mean power has what it used, in the mean of many runs, and the functions have theirs: ticks
+// make its time in a block too long and too short by turns, and it loses nothing by that.
+func TestTicksTakeNothing(t *testing.T) {
+	const runs = 20
+	off, least := 0.0, 0.0
+	for seed := range uint64(runs) {
+		f, truth := inTicks(t, 6000, rand.New(rand.NewPCG(seed, 7)), 12.5, 1)
+		program := truth[First] + truth[First+1]
+		off += ((f.Whole-f.Beside.Energy)/program - 1) / runs
+		least += (f.Columns[First+1].Energy/truth[First+1] - 1) / runs
+	}
+	if math.Abs(off) > 0.005 || math.Abs(least) > 0.03 {
+		t.Errorf("the program has %+.1f %% of its energy, and what draws 5 W %+.1f %%", 100*off, 100*least)
+	}
+}
+
+// inTicks is what so many windows of 10 ms show of two functions of 20 and 5 W beside a neighbour of bursts of some 60 ms,
+// whose time is told in ticks, and the functions' true energies. While it runs, all draw that part of their power.
+func inTicks(t *testing.T, windows int, random *rand.Rand, watts, shared float64) (*Fit, map[Column]float64) {
+	t.Helper()
+	d, truth := NewData([]Counter{{0, 1e6}}, nil), map[Column]float64{}
+	runs, left, told, used := false, 0.0, 0.0, 0.0
+	for range windows {
+		others := 0.0
+		for rest := 10e6; rest > 0; {
+			if left <= 0 {
+				runs, left = !runs, (20+80*random.Float64())*1e6
+			}
+			part := min(rest, left)
+			if rest, left = rest-part, left-part; runs {
+				others += part
+			}
+		}
+		a := 10e6 * (0.3 + 0.4*random.Float64())
+		level := 1 - (1-shared)*others/10e6
+		e := level * (20*a + 5*(10e6-a)) * 1e-3
+		truth[First] += level * 20 * a * 1e-3
+		truth[First+1] += level * 5 * (10e6 - a) * 1e-3
+		used += others
+		now := math.Floor(used/10e6)*10e6 - told
+		told += now
+		all := e + shared*watts*others*1e-3
+		part := all * 10e6 / (10e6 + now)
+		d.Add(Window{Wall: 10e6, Spent: []float64{part}, Moved: []bool{true},
+			Times:  []Entry{{First, float32(a)}, {First + 1, float32(10e6 - a)}},
+			Beside: Beside{Time: now, Ticks: now, Spent: []float64{all - part}}})
+	}
+	f := d.Fits([]float64{0}, nil)[0]
+	if f == nil || f.Beside == nil || f.Columns[First] == nil {
+		t.Fatalf("%g W: %+v", watts, f)
+	}
+	return f, truth
 }
 
 // What ran beside the program for no hundredth of its time is no column.

@@ -52,6 +52,7 @@ type regression struct {
 	fixed    []bool    // per group, whether its power is fixed
 	fixedTo  []fixed   // per group, to what
 	others   fixed     // what is known of the power of what ran beside the program before (besidePower)
+	ticked   bool      // the time of what ran beside the program is told in ticks
 	chunks   []*gram
 	all      *gram
 }
@@ -228,6 +229,7 @@ func (r *regression) use(columns []Column) {
 	}
 	r.countWithin(runs)
 	r.stretch = make([]float64, r.width())
+	r.ticked = r.isTicked()
 	r.fixColumns()
 	for i := range r.stretch {
 		r.stretch[i] = math.Inf(1)
@@ -456,13 +458,14 @@ func (r *regression) residuals(p []float64) (left, slope []float64) {
 	return left, slope
 }
 
-// edgePower is what a nanosecond more of age would move out of a block, in millijoules.
+// edgePower is what a nanosecond more of age would move out of a block, in millijoules. Time that is told in ticks is
+// not in it: what a block has too much of that the next has too little, as if the counter showed it late.
 func (r *regression) edgePower(b *block, level float64, p []float64) (power float64) {
 	if b == nil || b.last <= 0 {
 		return 0
 	}
 	for _, e := range b.edge {
-		if r.has(e.Column) {
+		if r.has(e.Column) && !(r.ticked && e.Column == Neighbours) {
 			power += level * p[r.of(e.Column)] * float64(e.Time) * 1e-6
 		}
 	}
