@@ -172,11 +172,11 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 	for d := range a.windows.Domains { // which may have turned out to be slower
 		a.data.Lengthen(d, nanos(a.windows.Domains[d].Domain.Period))
 	}
-	if !failed && (w.Weight > 0 || w.Machine > 0) && a.data.HasCounters() {
+	if !failed && a.data.HasCounters() {
 		a.columns = a.timesOf(w)
 		a.data.Add(regression.Window{
 			Wall: w.Wall, Until: nanos(s.Time - a.windows.First().Time),
-			Machine: w.Machine, Spent: w.Spent, Moved: w.Moved, Times: a.columns, Away: w.Away,
+			Machine: w.Machine, Spent: w.Spent, Moved: w.Moved, Joined: w.Joined, Times: a.columns, Away: w.Away,
 			Queued: w.Queued, Turns: w.Turns, Between: w.Between,
 			Beside: regression.Beside{Time: w.Beside.CPU, Ticks: w.Beside.Others,
 				Machine: w.Beside.Machine, Spent: w.Beside.Spent},
@@ -221,15 +221,18 @@ func (a *Attributor) closeCalls(w windows.Window, known []*stacks.Thread) {
 	c := calls.Window{
 		From: nanos(w.Begin.Time), To: nanos(w.End.Time), At: w.End.At, PerTick: w.PerTick, Weight: w.Weight,
 	}
+	counters := 0.0
 	for d := range a.windows.Domains {
 		domain := &a.windows.Domains[d].Domain
 		if domain.InTotal && domain.Method == nemb.Measured && !domain.Program && domain.FollowsProcessors() {
 			c.Period = max(c.Period, nanos(domain.Period))
 			c.Moved = c.Moved || w.Moved[d]
 			c.Joules += w.Spent[d] * 1e-6
-			c.Machine = w.Machine * 1e-6
+			c.Machine += w.Machine[d] * 1e-6
+			counters++
 		}
 	}
+	c.Machine /= max(1, counters)
 	threads := make([]calls.Thread, len(known))
 	for i, t := range known {
 		use := w.Threads[i]

@@ -190,8 +190,9 @@ func (o *outcome) bound(c *Cost, halfWidth []map[checkpoint.SiteID]float64, most
 		self.Lo, self.Hi = self.Lo+max(0, s.Lo-own.Lo), self.Hi+max(0, s.Hi+own.Hi)
 		_, i := o.hardBounds(d, c.Site)
 		if halfWidth[d] != nil {
-			known := o.windows.Part(d, float64(c.InclusiveDomains[d]), halfWidth[d][c.Site], o.inclusiveMachine[c.Site])
-			known = o.doubted(d, float64(c.InclusiveDomains[d]), known, o.inclusiveBeside[d][c.Site])
+			e := float64(c.InclusiveDomains[d])
+			known := o.windows.Part(d, e, halfWidth[d][c.Site], o.inclusiveMachine[d][c.Site])
+			known = o.doubted(d, e, known, o.inclusiveBeside[d][c.Site])
 			i = windows.Bounds{Lo: max(i.Lo, known.Lo), Hi: min(i.Hi, known.Hi)}
 		}
 		i = i.Widened(off)

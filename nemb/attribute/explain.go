@@ -28,9 +28,9 @@ type explanation struct {
 	// if none does.
 	main int
 	idle []nemb.IdlePower // per domain, see windows.Settle
-	// machine is the machine time of each site (windows.PathMachine), of its calls with what
-	// they called, and of the functions that a fit does not tell from it.
-	machine, inclusiveMachine map[checkpoint.SiteID]float64
+	// machine is the machine time of each site (windows.PathMachine), and of its calls with what they called, per
+	// domain.
+	machine, inclusiveMachine []map[checkpoint.SiteID]float64
 	// most is what that which ran beside the program may have drawn, in watts of processor time, per domain.
 	most []float64
 	// placed are the places of call paths, of those whose functions have them, and places the energy of each, in
@@ -263,37 +263,45 @@ func (x *explanation) selfBounds(d int, site checkpoint.SiteID, e nemb.Energy) w
 	halfWidth := r.HalfWidth * x.scale[d]
 	beside := x.beside[d][site]
 	if r.Reason == Collinear {
-		machine := x.machine[site]
+		machine := x.machine[d][site]
 		for _, other := range r.Group {
 			if k := x.contexts.site(other); k != site {
-				machine += x.machine[k]
+				machine += x.machine[d][k]
 				beside.Add(x.beside[d][k])
 			}
 		}
 		known := x.doubted(d, r.Shared*x.scale[d], x.windows.Part(d, r.Shared*x.scale[d], halfWidth, machine), beside)
 		return windows.Bounds{Lo: hard.Lo, Hi: min(hard.Hi, known.Hi)}
 	}
-	known := x.doubted(d, float64(e), x.windows.Part(d, float64(e), halfWidth, x.machine[site]), beside)
+	known := x.doubted(d, float64(e), x.windows.Part(d, float64(e), halfWidth, x.machine[d][site]), beside)
 	return windows.Bounds{Lo: max(hard.Lo, known.Lo), Hi: min(hard.Hi, known.Hi)}
 }
 
 // machineTimes adds up the machine times of sites.
 func (x *explanation) machineTimes() {
-	x.machine, x.inclusiveMachine = map[checkpoint.SiteID]float64{}, map[checkpoint.SiteID]float64{}
+	for d := range x.windows.Domains {
+		self, inclusive := x.machineOf(d)
+		x.machine, x.inclusiveMachine = append(x.machine, self), append(x.inclusiveMachine, inclusive)
+	}
+}
+
+func (x *explanation) machineOf(d int) (self, inclusive map[checkpoint.SiteID]float64) {
+	self, inclusive = map[checkpoint.SiteID]float64{}, map[checkpoint.SiteID]float64{}
 	under := make([]float64, x.tree.Len())
 	for n := int32(x.tree.Len()) - 1; n >= 0; n-- {
-		own := x.windows.PathMachine(n)
+		own := x.windows.PathMachine(d, n)
 		under[n] += own
 		site := x.tree.Site(n)
-		x.machine[site] += own
+		self[site] += own
 		if n == paths.Root {
 			break
 		}
 		under[x.tree.Parent(n)] += under[n]
 		if x.tree.IsOutermost(n) {
-			x.inclusiveMachine[site] += under[n]
+			inclusive[site] += under[n]
 		}
 	}
+	return self, inclusive
 }
 
 // verdict says how a site's energy was found and why it is not resolved, where

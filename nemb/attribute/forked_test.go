@@ -23,6 +23,7 @@ type forking struct {
 	ends    bool  // a child ends with its first event
 	beside  int   // processors that a child uses that executed another program
 	late    int   // the program's processor time is told so many windows late
+	moves   int   // the counter moves once in so many windows, 0 is 1
 }
 
 func (f forking) watts(window int) float64 {
@@ -38,6 +39,7 @@ func (f forking) run(t *testing.T) (got Cost, r Result) {
 	a := New([]nemb.Domain{f.domain}, 64)
 	a.Close(nemb.Sample{At: origin, Time: origin, Energy: []nemb.Energy{0}})
 	energy, used, children := 0.0, time.Duration(0), time.Duration(0)
+	shown := nemb.Energy(0)
 	adders := make([]*adder, len(f.first))
 	for i := range f.windows {
 		at := checkpoint.Tick(origin + (i+1)*period)
@@ -69,7 +71,10 @@ func (f forking) run(t *testing.T) (got Cost, r Result) {
 			r.Tally.Used = time.Duration(first)*period + period/2
 			adders[k].windows = adders[k].windows[a.Fold(r, at, at):]
 		}
-		s := nemb.Sample{At: at, Time: checkpoint.Instant(at), Energy: []nemb.Energy{nemb.Energy(energy)}, Usage: usage}
+		if (i+1)%max(1, f.moves) == 0 {
+			shown = nemb.Energy(energy)
+		}
+		s := nemb.Sample{At: at, Time: checkpoint.Instant(at), Energy: []nemb.Energy{shown}, Usage: usage}
 		if i == f.windows-1 {
 			a.Last(s)
 		} else {
@@ -128,6 +133,30 @@ func TestForkedChildBeforeItsFirstEvent(t *testing.T) {
 					t.Errorf("%d to %d, without %.0f", got.Self.Lo, got.Self.Hi, c.want)
 				}
 			})
+		}
+	}
+}
+
+// Of a counter that moves once in eight windows a child has what it used before its first event, too: in what the counter
+// has shown by then, and in what it shows later.
+func TestForkedChildBesideASlowCounter(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		forking
+		want float64 // microjoules
+	}{
+		{"at once", forking{first: []int{0}}, 20*10_000 + 20*110_000},
+		{"as the counter moves", forking{first: []int{24}, ends: true}, 20*10_000 + 5*110_000},
+		{"between", forking{first: []int{27}}, 20*10_000 + 20*110_000},
+		{"between, as it ends", forking{first: []int{27}, ends: true}, 20*10_000 + 8*110_000},
+		{"beside another program", forking{first: []int{27}, beside: 3}, 20*10_000 + 20*110_000},
+	} {
+		c.domain, c.windows, c.moves = counter, 40, 8
+		c.domain.Period = time.Duration(8 * period)
+		got, _ := c.run(t)
+		t.Logf("%s: %d uJ (%d to %d), want %.0f", c.name, got.Self.Energy, got.Self.Lo, got.Self.Hi, c.want)
+		if off := math.Abs(float64(got.Self.Energy)/c.want - 1); off > 0.25 || float64(got.Self.Hi) < c.want || float64(got.Self.Lo) > c.want {
+			t.Errorf("%s: %d uJ (%d to %d), want %.0f", c.name, got.Self.Energy, got.Self.Lo, got.Self.Hi, c.want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package attribute
 
 import (
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -201,5 +202,48 @@ func TestOthersThatDrawLess(t *testing.T) {
 	}
 	if missed > 0 {
 		t.Errorf("%d of 96 intervals do not hold", missed)
+	}
+}
+
+// bursty is a program that works for up to 600 ms and waits for up to 3 s, by turns, beside cg.
+func bursty(seed uint64, end int64, watts ...float64) (all []use) {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	for at := int64(0); at < end; {
+		d, f := int64(ms*(20+rng.IntN(580))), rng.IntN(len(watts))
+		all = append(all, use{at, min(end, at+d), 1, checkpoint.SiteID(f + 1), watts[f]})
+		at += d + int64(rng.IntN(3000))*ms
+	}
+	for at := int64(0); at < end; at += 10 * ms {
+		all = append(all, use{from: at, to: at + grain, site: itself, watts: 10})
+	}
+	return all
+}
+
+// Each counter tells by itself what was drawn since it moved, whatever others do: beside one that moves at other moments,
+// one that moves in each sample, and one of the same period.
+func TestSlowCounterBesideOthers(t *testing.T) {
+	const second, end = 1000 * ms, 60_000 * ms
+	for name, beside := range map[string]meter{
+		"fast": slowMeter(based(20), ms, 0), "the same period": slowMeter(based(20), second, 700*ms),
+		"five seconds": slowMeter(based(20), 5*second, 2300*ms),
+	} {
+		for seed := range uint64(2) {
+			s := shape{cpus: 2, idle: 20, every: 10 * ms, meters: []meter{slowMeter(based(20), second, 0), beside}, uses: bursty(seed, end, 20, 8)}
+			for total := range 2 { // which of the two is the machine's
+				s.meters[total].domain.InTotal, s.meters[1-total].domain.InTotal = true, false
+				r, truth := s.play(t, end)
+				if misses(t, name, r, truth) > 0 {
+					t.Errorf("%s: intervals do not hold", name)
+				}
+				for d, l := range r.Domains {
+					// A counter that moved before the run shows what was drawn since then, too.
+					m, off := s.meters[d], math.Abs(l.Program().Joules()/truth[0]-1)
+					if off > 0.08 && m.since == 0 || off > 0.02 && m.period < second {
+						t.Errorf("%s: the counter of %v has %v uJ for the program, want %.1f J", name,
+							time.Duration(m.period), l.Program(), truth[0])
+					}
+				}
+			}
+		}
 	}
 }

@@ -17,8 +17,8 @@ type block struct {
 	span   float64   // ns
 	until  float64   // when its last window ends, see Window.Until
 	energy []float64 // the program's, per domain of the collector, in microjoules
-	// machine is the program's part of span, by processor time, in microseconds.
-	machine float64
+	// machine is the program's part of span, by processor time, per domain, in microseconds.
+	machine []float64
 	times   []Entry // by rising column
 	edge    []Entry // those of its last window
 	last    float64 // ns, the length of its last window
@@ -30,7 +30,7 @@ type block struct {
 	// What ran beside the program has the column Neighbours in times and edge. rest and restMachine
 	// are what energy and machine are of the program.
 	rest        []float64
-	restMachine float64
+	restMachine []float64
 }
 
 // Entry is the processor time of a column in a window, in nanoseconds.
@@ -112,15 +112,20 @@ type collector struct {
 func newCollector(period float64, domain int, of Contexts) *collector {
 	return &collector{
 		of: of, period: period, per: 1, domains: []int{domain}, sums: map[Column]float64{},
-		open: block{energy: []float64{0}, rest: []float64{0}}, contexts: map[Column]float64{},
-		folded: map[Column]bool{},
+		open: emptyBlock(1), contexts: map[Column]float64{}, folded: map[Column]bool{},
 	}
 }
 
 // also makes a domain one of the collector's, before any window.
 func (c *collector) also(domain int) {
 	c.domains = append(c.domains, domain)
-	c.open.energy, c.open.rest = append(c.open.energy, 0), append(c.open.rest, 0)
+	c.open = emptyBlock(len(c.domains))
+}
+
+// emptyBlock is a block of so many domains.
+func emptyBlock(domains int) block {
+	fresh := func() []float64 { return make([]float64, domains) }
+	return block{energy: fresh(), machine: fresh(), rest: fresh(), restMachine: fresh()}
 }
 
 // add takes a window: its length, the program's energy in each domain of the
@@ -224,7 +229,7 @@ func (c *collector) endBlock() {
 	clear(c.sums)
 	b.lags = c.lags.end()
 	entries := b.entries()
-	fresh := block{energy: make([]float64, len(b.energy)), rest: make([]float64, len(b.energy))}
+	fresh := emptyBlock(len(c.domains))
 	c.moved = 0
 	// Once blocks have been joined, those that follow are joined as they come,
 	// so that all are about as long.
@@ -333,12 +338,13 @@ func (c *collector) halve() {
 // join is a block and the one that follows it as one.
 func join(x, y block) block {
 	b := block{
-		span: x.span + y.span, until: y.until, machine: x.machine + y.machine, edge: y.edge, last: y.last,
-		restMachine: x.restMachine + y.restMachine, away: x.away + y.away, lags: y.lags,
+		span: x.span + y.span, until: y.until, edge: y.edge, last: y.last, away: x.away + y.away, lags: y.lags,
 		queued: x.queued + y.queued, turns: x.turns + y.turns, between: max(x.between, y.between),
 	}
 	for i := range x.energy {
 		b.energy, b.rest = append(b.energy, x.energy[i]+y.energy[i]), append(b.rest, x.rest[i]+y.rest[i])
+		b.machine = append(b.machine, x.machine[i]+y.machine[i])
+		b.restMachine = append(b.restMachine, x.restMachine[i]+y.restMachine[i])
 	}
 	i, j := 0, 0
 	for i < len(x.times) || j < len(y.times) {

@@ -48,12 +48,15 @@ func (d *Data) HasCounters() bool { return len(d.collectors) > 0 }
 type Window struct {
 	Wall  float64 // its length in nanoseconds
 	Until float64 // when it ends, since the first window began, ns
-	// Machine is the program's part of it, by processor time, in microseconds: times the
+	// Machine is the program's part of it, by processor time, per domain, in microseconds: times the
 	// idle power it is to be taken off Spent.
-	Machine float64
+	Machine []float64
 	Spent   []float64 // the program's energy in each domain, in microjoules
 	Moved   []bool    // whether the counter of each domain moved
-	Times   []Entry   // the processor time of each column, by rising column
+	// Joined says of each domain whether a later window may have the energy of this one. Where it has not, windows in
+	// which the program did not run tell nothing of its functions, and are left out.
+	Joined []bool
+	Times  []Entry // the processor time of each column, by rising column
 	// Away is by how much less threads used than they usually do in as long a time in their call paths, in nanoseconds:
 	// nobody knows in which.
 	Away   float64
@@ -69,20 +72,25 @@ type Window struct {
 type Beside struct {
 	Time    float64   // on processors, in nanoseconds
 	Ticks   float64   // of that, what is told in ticks of the kernel, in nanoseconds
-	Machine float64   // as Window.Machine
+	Machine []float64 // as Window.Machine
 	Spent   []float64 // what they have of the energy of each domain by processor time, in microjoules
 }
 
 // Add takes a window.
 func (d *Data) Add(w Window) {
 	for _, c := range d.collectors {
+		if !w.tells(c.domains) {
+			continue
+		}
 		c.energy = c.energy[:0]
 		any := false
-		for _, domain := range c.domains {
+		for i, domain := range c.domains {
 			c.energy = append(c.energy, w.Spent[domain])
 			any = any || w.Moved[domain]
+			if domain < len(w.Machine) {
+				c.open.machine[i] += w.Machine[domain]
+			}
 		}
-		c.open.machine += w.Machine
 		c.open.until = w.Until
 		c.open.away += w.Away
 		c.open.queued += w.Queued
@@ -91,6 +99,13 @@ func (d *Data) Add(w Window) {
 		c.beside(w.Beside)
 		c.add(w.Wall, c.energy, w.Times, any)
 	}
+}
+
+// tells reports whether a window tells something of domains.
+func (w *Window) tells(domains []int) bool {
+	return len(w.Times) > 0 || slices.ContainsFunc(domains, func(d int) bool {
+		return d < len(w.Joined) && w.Joined[d] || d < len(w.Machine) && w.Machine[d] > 0
+	})
 }
 
 // Move gives a column processor time that windows had as Outside: of those between two moments, in
@@ -124,8 +139,8 @@ func (d *Data) Fits(idle []float64, runs map[Column]Run) []*Fit {
 		c.endLook()
 		for i, domain := range c.domains {
 			for b := range c.blocks {
-				c.blocks[b].energy[i] -= idle[domain] * c.blocks[b].machine
-				c.blocks[b].rest[i] -= idle[domain] * c.blocks[b].restMachine
+				c.blocks[b].energy[i] -= idle[domain] * c.blocks[b].machine[i]
+				c.blocks[b].rest[i] -= idle[domain] * c.blocks[b].restMachine[i]
 			}
 			fits[domain] = c.best(i, runs)
 		}

@@ -21,10 +21,12 @@ const leastBeside = 0.01
 func (c *collector) beside(b Beside) {
 	c.others = b.Time
 	c.ticks += b.Ticks
-	c.open.restMachine += b.Machine
 	for i, domain := range c.domains {
 		if domain < len(b.Spent) {
 			c.open.rest[i] += b.Spent[domain]
+		}
+		if domain < len(b.Machine) {
+			c.open.restMachine[i] += b.Machine[domain]
 		}
 	}
 	if b.Time > 0 {

@@ -227,6 +227,9 @@ func TestNeighboursOfCountersOfDifferentPeriods(t *testing.T) {
 		alone.Add(w)
 	}
 	f, want := both.Fits([]float64{0, 0}, nil)[1], alone.Fits([]float64{0, 0}, nil)[1]
+	if f == nil {
+		t.Fatal("nothing is found")
+	}
 	for k, e := range want.Columns {
 		if got := f.Columns[k]; got == nil || got.Energy != e.Energy || got.HalfWidth != e.HalfWidth {
 			t.Errorf("column %d has %+v, alone %+v", k, got, e)

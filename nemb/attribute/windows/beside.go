@@ -10,27 +10,26 @@ import (
 // Each of two processes may draw more or less than its processor time says. What ran beside the program is known for
 // each call path, so that what it may have drawn can be in the path's interval.
 
-// besidePaths is what ran beside each call path: of the processor time of cg and of other processes in a window, and
-// of the time and the energy that go with it, each path has the part that it has of the program's.
-type besidePaths struct {
-	cpu, machine []float64   // us; machine as Window.Machine
-	energy       [][]float64 // per domain, uJ; idle power is still in it where it is set aside at the end
-	background   besideBackground
+// besideTimes is what ran beside each call path, and beside the background threads: of the processor time of cg and of
+// other processes in a window, and of the time and the energy that go with it (besideEnergy), each path has the part
+// that it has of the program's.
+type besideTimes struct {
+	cpu, machine []float64 // us; machine as Window.Machine
+	background   struct{ cpu, machine float64 }
 }
 
-// besideBackground is what ran beside the background threads, in the same units.
-type besideBackground struct {
-	cpu, machine float64
-	energy       []float64
+// besideEnergy is the energy of it, in microjoules. Idle power is still in it where it is set aside at the end.
+type besideEnergy struct {
+	paths      [][]float64 // per domain
+	background []float64   // per domain
 }
 
-func (x *besidePaths) grow(domains, n int) {
-	x.cpu, x.machine = extend(x.cpu, n), extend(x.machine, n)
-	if x.energy == nil {
-		x.energy, x.background.energy = make([][]float64, domains), make([]float64, domains)
+func (x *besideEnergy) grow(domains, n int) {
+	if x.paths == nil {
+		x.paths, x.background = make([][]float64, domains), make([]float64, domains)
 	}
-	for d := range x.energy {
-		x.energy[d] = extend(x.energy[d], n)
+	for d := range x.paths {
+		x.paths[d] = extend(x.paths[d], n)
 	}
 }
 
@@ -51,8 +50,8 @@ func (b Beside) Off(most float64) (down, up float64) {
 
 // PathBeside is what ran beside a call path in a domain. After Settle.
 func (w *Windows) PathBeside(d int, n int32) Beside {
-	x := &w.beside
-	return w.besideOf(d, x.energy[d][n], x.machine[n], x.cpu[n])
+	x := &w.pace(d).beside
+	return w.besideOf(d, w.beside.paths[d][n], x.machine[n], x.cpu[n])
 }
 
 // besideOf sets idle power aside.
@@ -61,16 +60,16 @@ func (w *Windows) besideOf(d int, energy, machine, cpu float64) Beside {
 }
 
 // shareBeside divides what ran beside a window among the call paths: its time, once the window's own is divided.
-func (w *Windows) shareBeside(out *Window, outside float64) {
-	if out.Beside.CPU <= 0 {
+func (w *Windows) shareBeside(p *pace, out *Window, cpu, outside float64) {
+	if cpu <= 0 {
 		return
 	}
-	x, open := &w.beside, &w.past.open
-	open.beside.machine = w.share(x.machine, out.Beside.Machine, out.Weight, outside)
-	open.beside.cpu = w.share(x.cpu, out.Beside.CPU*1e-3, out.Weight, outside)
-	part := w.inBackground(out)
-	x.background.machine += part * out.Beside.Machine
-	x.background.cpu += part * out.Beside.CPU * 1e-3
+	x, open := &p.beside, &p.past.open
+	open.beside.machine = w.share(p, x.machine, p.now.beside, out.Weight, outside)
+	open.beside.cpu = w.share(p, x.cpu, cpu*1e-3, out.Weight, outside)
+	part := w.inBackground(p, out)
+	x.background.machine += part * p.now.beside
+	x.background.cpu += part * cpu * 1e-3
 }
 
 // spendBeside divides the energy that a domain had beside a window.
@@ -78,25 +77,26 @@ func (w *Windows) spendBeside(d int, out *Window, energy, outside float64) {
 	if energy <= 0 {
 		return
 	}
-	in := w.share(w.beside.energy[d], energy, out.Weight, outside)
-	if w.past.open.outside > 0 {
-		w.past.open.domains[d].beside = in
+	p := w.pace(d)
+	in := w.share(p, w.beside.paths[d], energy, out.Weight, outside)
+	if p.past.open.outside > 0 {
+		p.past.open.domains[d].beside = in
 	}
-	w.beside.background.energy[d] += w.inBackground(out) * energy
+	w.beside.background[d] += w.inBackground(p, out) * energy
 }
 
 // inBackground is the part of a window's processor time that background threads used.
-func (w *Windows) inBackground(out *Window) float64 {
+func (w *Windows) inBackground(p *pace, out *Window) float64 {
 	sum := 0.0
-	for _, part := range w.backgroundParts(out) {
+	for _, part := range w.backgroundParts(p, out) {
 		sum += part
 	}
 	return sum
 }
 
 // moveBeside moves what ran beside a part of what is outside the threads in a window that is over.
-func (w *Windows) moveBeside(p *pastWindow, node int32, part float64) {
-	x := &w.beside
+func (w *Windows) moveBeside(k int, p *pastWindow, node int32, part float64) {
+	x := &w.paces[k].beside
 	move := func(of []float64, from *float64) {
 		moved := part * *from
 		of[paths.Root] -= moved
@@ -106,7 +106,9 @@ func (w *Windows) moveBeside(p *pastWindow, node int32, part float64) {
 	move(x.machine, &p.beside.machine)
 	move(x.cpu, &p.beside.cpu)
 	for d := range p.domains {
-		move(x.energy[d], &p.domains[d].beside)
+		if w.Domains[d].pace == k {
+			move(w.beside.paths[d], &p.domains[d].beside)
+		}
 	}
 }
 
@@ -114,9 +116,9 @@ func (w *Windows) moveBeside(p *pastWindow, node int32, part float64) {
 // power in watts.
 func (w *Windows) Doubt(d int, most float64) {
 	b := &w.Domains[d]
-	rest := &w.beside.background
-	all := w.besideOf(d, rest.energy[d], rest.machine, rest.cpu)
-	for n := range w.beside.cpu {
+	x := &w.pace(d).beside
+	all := w.besideOf(d, w.beside.background[d], x.background.machine, x.background.cpu)
+	for n := range x.cpu {
 		all.Add(w.PathBeside(d, int32(n)))
 	}
 	down, up := all.Off(most)

@@ -34,9 +34,12 @@ func (w *Windows) isConstant(d int) bool {
 		(domain.BaseHi > 0 || domain.Base <= 0 && domain.IdleShare > 0 && w.cpus > 0)
 }
 
+// machineShares is the machine time of a window: the program's, and what ran beside it has.
+type machineShares struct{ program, beside float64 }
+
 // shareMachine divides the length of a window, and of those that are joined with it.
-func (w *Windows) shareMachine(out *Window, used processorTimes) {
-	m := &w.machine
+func (w *Windows) shareMachine(p *pace, out *Window, used processorTimes) {
+	m := &p.machine
 	if len(m.background) < w.Classes {
 		m.background = make([]float64, w.Classes)
 	}
@@ -45,21 +48,19 @@ func (w *Windows) shareMachine(out *Window, used processorTimes) {
 		return
 	}
 	micro := used.wall * 1e-3
-	out.Machine = micro * max(0, used.program) / busy
-	out.Beside.Others = max(0, used.other)
-	out.Beside.CPU = max(0, used.own) + max(0, used.other)
-	out.Beside.Machine = micro * out.Beside.CPU / busy
-	m.program += out.Machine
+	cpu := max(0, used.own) + max(0, used.other)
+	p.now = machineShares{micro * max(0, used.program) / busy, micro * cpu / busy}
+	m.program += p.now.program
 	m.own += micro * max(0, used.own) / busy
 	m.other += micro * max(0, used.other) / busy
-	w.past.open.machine = w.share(m.paths, out.Machine, out.Weight, used.outside)
-	w.shareBeside(out, used.outside)
-	if w.joinedWeight(out.Weight) <= 0 {
-		m.direct += out.Machine
+	p.past.open.machine = w.share(p, m.paths, p.now.program, out.Weight, used.outside)
+	w.shareBeside(p, out, cpu, used.outside)
+	if w.joinedWeight(p, out.Weight) <= 0 {
+		m.direct += p.now.program
 		return
 	}
-	for i, part := range w.backgroundParts(out) {
-		m.background[i] += out.Machine * part
+	for i, part := range w.backgroundParts(p, out) {
+		m.background[i] += p.now.program * part
 	}
 }
 
@@ -71,7 +72,7 @@ func (w *Windows) Settle() []nemb.IdlePower {
 		if !w.isConstant(d) {
 			continue
 		}
-		b := &w.Domains[d]
+		b, machine := &w.Domains[d], &w.pace(d).machine
 		p := w.IdlePower(d)
 		b.constant.power, powers[d] = p, p
 		part := func(e *nemb.Energy, time float64) {
@@ -80,28 +81,28 @@ func (w *Windows) Settle() []nemb.IdlePower {
 			b.Idle += idle
 		}
 		all := float64(b.Program)
-		part(&b.Program, w.machine.program)
-		part(&b.Own, w.machine.own)
-		part(&b.Other, w.machine.other)
-		noise := w.idleNoise(d, w.machine.program)
-		b.ProgramLo = min(float64(b.Program), max(0, all-p.Hi*w.machine.program-noise))
-		b.ProgramHi = max(float64(b.Program), min(all, all-p.Lo*w.machine.program+noise))
-		w.settlePaths(b, p.Power)
+		part(&b.Program, machine.program)
+		part(&b.Own, machine.own)
+		part(&b.Other, machine.other)
+		noise := w.idleNoise(d, machine.program)
+		b.ProgramLo = min(float64(b.Program), max(0, all-p.Hi*machine.program-noise))
+		b.ProgramHi = max(float64(b.Program), min(all, all-p.Lo*machine.program+noise))
+		b.settlePaths(machine, p.Power)
 	}
 	return powers
 }
 
 // settlePaths sets idle power aside from the program's paths. One that has less than it,
 // since a counter shows energy late, has nothing, and the others bear what is missing.
-func (w *Windows) settlePaths(b *Domain, power float64) {
-	b.Direct = max(0, b.Direct-power*w.machine.direct)
+func (b *Domain) settlePaths(machine *machineTime, power float64) {
+	b.Direct = max(0, b.Direct-power*machine.direct)
 	sum := 0.0
 	for n := range b.Paths {
-		b.Paths[n] = max(0, b.Paths[n]-power*w.machine.paths[n])
+		b.Paths[n] = max(0, b.Paths[n]-power*machine.paths[n])
 		sum += b.Paths[n]
 	}
 	for i := range b.Background {
-		b.Background[i] = max(0, b.Background[i]-power*w.machine.background[i])
+		b.Background[i] = max(0, b.Background[i]-power*machine.background[i])
 		sum += b.Background[i]
 	}
 	if sum <= 0 {
@@ -117,8 +118,8 @@ func (w *Windows) settlePaths(b *Domain, power float64) {
 	b.Direct = min(b.Paths[0], b.Direct*scale)
 }
 
-// PathMachine is the machine time of a call path, in microseconds.
-func (w *Windows) PathMachine(n int32) float64 { return w.machine.paths[n] }
+// PathMachine is the machine time of a call path in a domain, in microseconds.
+func (w *Windows) PathMachine(d int, n int32) float64 { return w.pace(d).machine.paths[n] }
 
 // Known is how well the program's energy in a domain is known, as factors.
 func (w *Windows) Known(d int) (lo, hi float64) {
@@ -141,7 +142,7 @@ func (w *Windows) Part(d int, e, within, machine float64) Bounds {
 			Lo: (e - within - (p.Hi-p.Power)*machine - noise) * b.Domain.Lo,
 			Hi: (e + within + (p.Power-p.Lo)*machine + noise) * b.Domain.Hi,
 		}
-		if (p.Power-p.Lo)*w.machine.program > float64(b.Program) {
+		if (p.Power-p.Lo)*w.pace(d).machine.program > float64(b.Program) {
 			known.Hi = math.Inf(1)
 		}
 		return known

@@ -1,7 +1,7 @@
 package windows
 
 import (
-	"time"
+	"slices"
 
 	"cg/checkpoint"
 	"cg/nemb"
@@ -9,11 +9,23 @@ import (
 
 // A counter that moves once a second shows in one sample what was drawn in a hundred. Divided by who used the
 // processors in that sample's window alone, a program that waited then would have nothing of it, and whoever ran all.
-// So the times of such windows are kept, and added to those of the window in which a counter moves.
+// So the times of such windows are kept, and added to those of the window in which the counter moves. Each counter that
+// moves seldom has windows of its own so; those that move often have theirs in common.
 
 // slowly is how many times as long as the time between samples the period of a counter is, at least, for windows to be
 // joined until it moves.
 const slowly = 4
+
+// pace is what is divided by windows of the same ends: the domains whose counters move often have one, and each of the
+// others has its own.
+type pace struct {
+	joined  joined
+	waits   bool          // the open window is joined with the next one
+	now     machineShares // of the open window
+	machine machineTime
+	beside  besideTimes
+	past    past
+}
 
 // joined is what ran in windows that are joined with the open one.
 type joined struct {
@@ -25,43 +37,65 @@ type joined struct {
 	paths      []float64 // of weight, per call path
 }
 
-// waits reports whether the window that a sample would close, of this length, tells nothing yet: no counter that
-// follows the processors has moved in it, and each moves much less often than samples are taken. What is joined already
-// waits until one moves, however long that takes.
-func (w *Windows) waits(s nemb.Sample, every time.Duration) bool {
-	if !w.begun || s.Failed || len(s.Energy) != len(w.Domains) {
-		return false
+// pace is that of a domain.
+func (w *Windows) pace(d int) *pace { return w.paces[w.Domains[d].pace] }
+
+func (p *pace) grow(n int) {
+	p.joined.paths = extend(p.joined.paths, n)
+	p.machine.paths = extend(p.machine.paths, n)
+	p.beside.cpu, p.beside.machine = extend(p.beside.cpu, n), extend(p.beside.machine, n)
+}
+
+// part gives a domain a pace of its own, which begins as what it had in common with others.
+func (w *Windows) part(d int) {
+	p := *w.paces[0]
+	for _, of := range []*[]float64{&p.machine.paths, &p.machine.background, &p.beside.cpu, &p.beside.machine} {
+		*of = slices.Clone(*of)
 	}
-	waits := false
+	p.past = p.past.clone()
+	w.Domains[d].pace = len(w.paces)
+	w.paces = append(w.paces, &p)
+}
+
+// wait finds the domains of which the window that a sample closes tells nothing yet: their counter has not moved in
+// it, and moves much less often than samples are taken. What is joined already waits until it moves, however long that
+// takes.
+func (w *Windows) wait(s nemb.Sample, failed bool) {
+	every := s.Time - w.prev.Time
 	for d := range w.Domains {
-		domain := &w.Domains[d].Domain
-		if !domain.FollowsProcessors() {
+		b := &w.Domains[d]
+		if !b.Domain.FollowsProcessors() || b.Domain.Program {
 			continue
 		}
-		if s.Energy[d] > w.prev.Energy[d] || domain.Program || !w.joined.open && domain.Period < slowly*every {
-			return false
+		waits := w.Joins && !failed && !w.Ends && s.Energy[d] <= w.prev.Energy[d] &&
+			(w.pace(d).joined.open || nanos(b.Domain.Period) >= slowly*nanos(every))
+		if waits && b.pace == 0 {
+			w.part(d)
 		}
-		waits = true
+		w.pace(d).waits = waits
 	}
-	return waits
 }
 
 // join adds the window to those that it is joined with, if it waits or others do.
-func (w *Windows) join(out *Window, used processorTimes, waits bool) {
-	x := &w.joined
-	if !waits && !x.open {
-		return
+func (w *Windows) join(out *Window, used processorTimes) {
+	for _, p := range w.paces {
+		if p.waits || p.joined.open {
+			w.joinWith(p, out, used)
+		}
 	}
-	w.hasJoined = true
+}
+
+func (w *Windows) joinWith(p *pace, out *Window, used processorTimes) {
+	x := &p.joined
 	if !x.open {
 		*x = joined{since: out.Begin, background: make([]float64, w.Classes), paths: x.paths}
 		clear(x.paths)
 	}
-	x.open = false // so that share divides by this window's times
 	x.paths = extend(x.paths, w.tree.Len())
 	weight := out.Weight + w.arrears.late
 	if weight > 0 {
-		w.share(x.paths, weight, out.Weight, used.outside)
+		x.open = false // so that share divides by this window's times
+		w.share(p, x.paths, weight, out.Weight, used.outside)
 	}
 	x.open = true
 	x.weight += weight
@@ -74,24 +108,24 @@ func (w *Windows) join(out *Window, used processorTimes, waits bool) {
 	}
 }
 
-// joinedTimes is who used the processors in the window and those that are joined with it, and how long they are.
-func (w *Windows) joinedTimes(used processorTimes) processorTimes {
-	if !w.joined.open {
+// times is who used the processors in the window and those that are joined with it, and how long they are.
+func (p *pace) times(used processorTimes) processorTimes {
+	if !p.joined.open {
 		return used
 	}
-	all := w.joined.used
+	all := p.joined.used
 	all.outside = used.outside
 	return all
 }
 
-// showsJoined reports whether the counters show what was drawn in the window and those that are joined with it. At the
-// end of a run they may not yet. Then no idle power of that time is in their energy.
-func (w *Windows) showsJoined(out *Window) bool {
-	if !w.joined.open {
+// shows reports whether the counter of a pace shows what was drawn in the window and those that are joined with it. At
+// the end of a run it may not yet. Then no idle power of that time is in its energy.
+func (w *Windows) shows(k int, out *Window) bool {
+	if !w.paces[k].joined.open {
 		return true
 	}
 	for d, e := range out.End.Energy {
-		if e > out.Begin.Energy[d] && w.Domains[d].Domain.FollowsProcessors() {
+		if w.Domains[d].pace == k && e > out.Begin.Energy[d] {
 			return true
 		}
 	}
@@ -102,25 +136,25 @@ func (w *Windows) showsJoined(out *Window) bool {
 // run what was drawn up to a period before, and lacks as much at the end.
 func (w *Windows) ends(d int) float64 {
 	wall, domain := nanos(w.prev.Time-w.first.Time), &w.Domains[d].Domain
-	if !w.hasJoined || wall <= 0 || !domain.FollowsProcessors() {
+	if w.Domains[d].pace == 0 || wall <= 0 {
 		return 0
 	}
 	return max(float64(w.Domains[d].Total)/wall, w.Domains[d].highest) * min(wall, nanos(domain.Period))
 }
 
 // joinedWeight is the processor time by which the energy of the window and those that are joined with it is divided.
-func (w *Windows) joinedWeight(weight float64) float64 {
-	if w.joined.open {
-		return w.joined.weight
+func (w *Windows) joinedWeight(p *pace, weight float64) float64 {
+	if p.joined.open {
+		return p.joined.weight
 	}
 	return weight + w.arrears.late
 }
 
 // backgroundParts is what each class of background threads has of the program's energy.
-func (w *Windows) backgroundParts(out *Window) []float64 {
-	weight, of := w.joinedWeight(out.Weight), out.Background
-	if w.joined.open {
-		of = w.joined.background
+func (w *Windows) backgroundParts(p *pace, out *Window) []float64 {
+	weight, of := w.joinedWeight(p, out.Weight), out.Background
+	if p.joined.open {
+		of = p.joined.background
 	}
 	parts := make([]float64, len(of))
 	for i := range of {
@@ -132,12 +166,11 @@ func (w *Windows) backgroundParts(out *Window) []float64 {
 // staleJoined is by how much a counter's reading may be off in the window, given its period: all that is joined with it
 // may be in it.
 func (w *Windows) staleJoined(s nemb.Sample, each []checkpoint.Tick, longest checkpoint.Tick) checkpoint.Tick {
-	if !w.joined.open {
-		return longest
-	}
 	for d := range each {
-		each[d] = max(each[d], s.At-w.joined.since.At)
-		longest = max(longest, each[d])
+		if x := &w.pace(d).joined; x.open {
+			each[d] = max(each[d], s.At-x.since.At)
+			longest = max(longest, each[d])
+		}
 	}
 	return longest
 }

@@ -37,6 +37,17 @@ const mostPast = 1024
 type past struct {
 	windows []pastWindow
 	open    pastWindow
+	joins   bool // the open one with those that follow
+}
+
+// clone is a copy that shares nothing.
+func (p *past) clone() past {
+	c := past{windows: slices.Clone(p.windows)}
+	for i := range c.windows {
+		w := &c.windows[i]
+		w.domains, w.claimants = slices.Clone(w.domains), slices.Clone(w.claimants)
+	}
+	return c
 }
 
 // pastWindow is one of them, or neighbours. What is outside is what nobody has claimed.
@@ -61,13 +72,16 @@ type pastDomain struct {
 	program programEnergy
 }
 
-// begin takes the window that is about to be divided by a processor time, of which some was outside.
+// begin takes the window that is about to be divided by a processor time, of which some was outside; with those that it
+// is joined with.
 func (p *past) begin(out *Window, weight, outside, first float64) {
-	p.open = pastWindow{
-		from: out.Begin.At, to: out.End.At, begun: nanos(out.Begin.Time) - first, end: nanos(out.End.Time) - first,
-		weight: weight, outside: outside,
+	if !p.joins {
+		p.open = pastWindow{from: out.Begin.At, begun: nanos(out.Begin.Time) - first}
 	}
-	if outside > 0 {
+	p.joins = true
+	p.open.to, p.open.end = out.End.At, nanos(out.End.Time)-first
+	p.open.weight += weight
+	if p.open.outside += outside; p.open.outside > 0 && p.open.domains == nil {
 		p.open.domains = make([]pastDomain, len(out.Spent))
 	}
 }
@@ -87,6 +101,7 @@ func (p *past) spent(d int, program programEnergy) {
 
 // keep puts the window that was divided to the others.
 func (p *past) keep() {
+	p.joins = false
 	if p.open.outside <= 0 || p.open.to <= p.open.from { // a sample that was behind the one before it
 		return
 	}
@@ -145,10 +160,13 @@ type claim struct {
 // outside all threads. No thread uses more than the length of a window. What is more than that and than it
 // had of the open window, which are so many ticks, was accounted late: that goes wherever something was outside.
 func (p *past) claims(f Forked, node int32, perTick, open float64) (all []claim, sum float64) {
-	first := p.after(f.At)
-	all = make([]claim, 0, len(p.windows)-first)
+	windows, first := p.windows, p.after(f.At)
+	if p.joins && p.open.outside > 0 { // what is joined so far
+		windows = append(slices.Clip(windows), p.open)
+	}
+	all = make([]claim, 0, len(windows)-first)
 	free, room, most := make([]float64, 0, cap(all)), make([]float64, 0, cap(all)), 0.0
-	for _, w := range p.windows[first:] {
+	for _, w := range windows[first:] {
 		since := float64(w.to - max(w.from, f.At))
 		free = append(free, w.outside*since/float64(w.to-w.from))
 		room = append(room, min(free[len(free)-1], since*perTick))
@@ -194,36 +212,52 @@ func (w *Windows) claim(thread *Thread, from checkpoint.Tick, perTick float64) [
 		return nil
 	}
 	before := min(p.Ticks, uint64(from-f.At))
-	claims, sum := w.past.claims(f, p.Node, perTick, float64(p.Ticks-before))
+	claims, sum := w.paces[0].past.claims(f, p.Node, perTick, float64(p.Ticks-before))
 	if sum <= 0 {
 		return nil
+	}
+	for k := 1; k < len(w.paces); k++ { // their windows are others
+		of, _ := w.paces[k].past.claims(f, p.Node, perTick, float64(p.Ticks-before))
+		w.move(k, of)
 	}
 	t.longest, t.before, t.booked = longest, uint64(float64(before)*min(1, sum/f.Used)), sum
 	w.threads.covered += sum
 	w.threads.beyond -= sum
-	return w.move(claims)
+	for _, c := range claims {
+		w.Times[c.node].CPU += c.time
+	}
+	return w.move(0, claims)
 }
 
-// move moves the time and the energy of claims from outside the threads to their call paths.
-func (w *Windows) move(claims []claim) (all []Claimed) {
+// move moves the energy of claims on windows of a pace from outside the threads to their call paths.
+func (w *Windows) move(k int, claims []claim) (all []Claimed) {
+	x := w.paces[k]
 	for _, c := range claims {
-		p := &w.past.windows[c.window]
+		if c.window == len(x.past.windows) { // which is joined with the next one
+			x.joined.paths[paths.Root] -= c.time
+			x.joined.paths[c.node] += c.time
+			x.past.open.outside -= c.time
+			continue
+		}
+		p := &x.past.windows[c.window]
 		if c.time <= 0 || p.outside <= 0 {
 			continue
 		}
 		part := min(1, c.time/p.outside)
-		w.Times[c.node].CPU += c.time
 		machine := part * p.machine
-		w.machine.paths[paths.Root] -= machine
-		w.machine.paths[c.node] += machine
+		x.machine.paths[paths.Root] -= machine
+		x.machine.paths[c.node] += machine
 		for d := range w.Domains {
+			if w.Domains[d].pace != k {
+				continue
+			}
 			e := part * p.domains[d].outside
 			w.Domains[d].Paths[paths.Root] -= e
 			w.Domains[d].Paths[c.node] += e
 			p.domains[d].outside -= e
 		}
-		w.moveBeside(p, c.node, part)
-		w.claimBounds(p, c)
+		w.moveBeside(k, p, c.node, part)
+		w.claimBounds(k, p, c)
 		p.machine -= machine
 		p.outside -= c.time
 		all = append(all, Claimed{c.node, p.begun, p.end, c.time})
@@ -232,14 +266,14 @@ func (w *Windows) move(claims []claim) (all []Claimed) {
 }
 
 // claimBounds lets the bounds of the sites of a claim have it.
-func (w *Windows) claimBounds(p *pastWindow, c claim) {
+func (w *Windows) claimBounds(k int, p *pastWindow, c claim) {
 	self := true
 	for n := c.node; n > paths.Root; n = w.tree.Parent(n) {
 		if self {
-			w.claimBound(p, claimant{w.tree.Site(n), true}, c.time)
+			w.claimBound(k, p, claimant{w.tree.Site(n), true}, c.time)
 		}
 		if w.tree.IsOutermost(n) {
-			w.claimBound(p, claimant{w.tree.Site(n), false}, c.time)
+			w.claimBound(k, p, claimant{w.tree.Site(n), false}, c.time)
 		}
 		self = false
 	}
@@ -247,7 +281,7 @@ func (w *Windows) claimBounds(p *pastWindow, c claim) {
 
 // claimBound lets a site's bounds have so much time of a window: of a counter, any part of the whole
 // window; of a model, the time's share.
-func (w *Windows) claimBound(p *pastWindow, of claimant, time float64) {
+func (w *Windows) claimBound(k int, p *pastWindow, of claimant, time float64) {
 	isNew := !slices.Contains(p.claimants, of)
 	b := w.bounds.bound(of.site, len(w.Domains))
 	energy, machine := b.inclusiveOf, b.inclusiveMachine
@@ -257,7 +291,7 @@ func (w *Windows) claimBound(p *pastWindow, of claimant, time float64) {
 	for d := range w.Domains {
 		least, most := 0.0, 0.0
 		switch domain := &w.Domains[d].Domain; {
-		case !domain.InTotal || domain.Program || !domain.FollowsProcessors():
+		case w.Domains[d].pace != k || !domain.InTotal || domain.Program || !domain.FollowsProcessors():
 			continue
 		case domain.Method != nemb.Measured:
 			least, most = time/p.weight, time/p.weight

@@ -17,7 +17,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"time"
 
 	"cg/checkpoint"
 	"cg/nemb"
@@ -58,6 +57,7 @@ type Domain struct {
 
 	idleDebt float64 // see measuredIdle
 	highest  float64 // the highest power of windows that were joined, uJ/ns
+	pace     int     // of Windows.paces
 	spent    float64 // the program's energy in the open window
 	beside   float64 // that of others, and of cg
 	constant constantIdle
@@ -78,7 +78,8 @@ type Windows struct {
 	// Looked is set where the parts of threads come from looks: a function may have run in a
 	// window in which nobody saw it, and another had a window to itself only as far as was seen.
 	Looked bool
-	// Joins is set where windows in which no slow counter moves are joined with the next. Set before the first window.
+	// Joins is set where windows in which a slow counter does not move are joined with the next for it. Set before the
+	// first window.
 	Joins bool
 	// OthersUnknown is set where nothing tells what other processes use: then the program has as much as its figure at
 	// most. Set before the first window.
@@ -95,9 +96,7 @@ type Windows struct {
 	first  nemb.Sample
 	prev   nemb.Sample
 	closed int
-	joined joined
-	// hasJoined is set once windows were joined.
-	hasJoined bool
+	paces  []*pace // the first is that of all domains whose windows were never joined
 
 	threads  threadTimes
 	sites    siteShares
@@ -105,10 +104,8 @@ type Windows struct {
 	arrears  arrears
 	paid     siteShares // as sites, with arrears
 	bounds   siteBounds
-	machine  machineTime
-	past     past
 	divided  divided
-	beside   besidePaths
+	beside   besideEnergy
 }
 
 // Stats counts what was wrong with samples.
@@ -135,8 +132,9 @@ type Window struct {
 	Sites   map[checkpoint.SiteID]Share
 	Paths   []PathShare // per thread and call path; no root
 	Spent   []float64   // the program's energy, per domain, in microjoules
-	Machine float64     // the program's part of Wall, by processor time (see machineTime), in microseconds
+	Machine []float64   // the program's part of Wall, by processor time (see machineTime), per domain, in microseconds
 	Moved   []bool      // whether the counter of each domain moved
+	Joined  []bool      // whether that may have the energy of windows before (see pace)
 	Threads []Use       // in the order in which they were given, and behind them what is no thread's
 	Claimed []Claimed   // of windows that are over
 	Beside  WindowBeside
@@ -147,7 +145,7 @@ type WindowBeside struct {
 	CPU     float64   // ns
 	Others  float64   // ns of it, in other processes than cg: these are told in ticks
 	Spent   []float64 // their energy by processor time, per domain, in microjoules
-	Machine float64   // as Window.Machine
+	Machine []float64 // as Window.Machine
 }
 
 // Use is what a thread used in a window.
@@ -159,7 +157,7 @@ type Use struct {
 // New prepares the division of energy from these domains, on a host of cpus
 // logical processors, 0 where that is not known, among the paths of a tree.
 func New(domains []nemb.Domain, cpus int, tree *paths.Tree) *Windows {
-	w := &Windows{tree: tree, cpus: float64(cpus), Domains: make([]Domain, len(domains))}
+	w := &Windows{tree: tree, cpus: float64(cpus), Domains: make([]Domain, len(domains)), paces: []*pace{{}}}
 	w.modelled = true
 	for d := range domains {
 		w.Domains[d].Domain = domains[d]
@@ -203,7 +201,9 @@ func (w *Windows) grow() {
 	for d := range w.Domains {
 		w.Domains[d].Paths = extend(w.Domains[d].Paths, n)
 	}
-	w.machine.paths = extend(w.machine.paths, n)
+	for _, p := range w.paces {
+		p.grow(n)
+	}
 	w.beside.grow(len(w.Domains), n)
 	for _, x := range []*siteShares{&w.sites, &w.paid, &w.divided.shares} {
 		x.mark, x.under = extend(x.mark, n), extend(x.under, n)
@@ -226,12 +226,15 @@ func (w *Windows) Probe(n int32) { w.threads.probe, w.divided.probe = n, n }
 // window whose end could not be read is unattributed.
 func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 	w.grow()
-	prev, waits := w.prev, w.Joins && !failed && !w.Ends && w.waits(s, time.Duration(s.Time-w.prev.Time))
+	prev := w.prev
+	w.wait(s, failed)
 	w.prev = s
 	w.closed++
+	n := len(w.Domains)
 	out := Window{
-		Begin: prev, End: s, Wall: float64(s.Time - prev.Time), Spent: make([]float64, len(w.Domains)),
-		Moved: make([]bool, len(w.Domains)), Beside: WindowBeside{Spent: make([]float64, len(w.Domains))},
+		Begin: prev, End: s, Wall: float64(s.Time - prev.Time), Spent: make([]float64, n), Machine: make([]float64, n),
+		Moved: make([]bool, n), Joined: make([]bool, n),
+		Beside: WindowBeside{Spent: make([]float64, n), Machine: make([]float64, n)},
 	}
 	if span := float64(s.At - prev.At); span > 0 {
 		out.PerTick = out.Wall / span
@@ -270,23 +273,14 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 	}
 	w.sites.close(w.tree, out.Weight, w.threads.now)
 	out.Sites, out.Paths = w.sites.of, w.sites.paths
-	w.join(&out, used, waits)
+	if !failed {
+		out.Beside.Others, out.Beside.CPU = max(0, used.other), max(0, used.own)+max(0, used.other)
+	}
+	w.join(&out, used)
 	stale, longest := w.stale(s, prev, out.PerTick)
 	longest = w.staleJoined(s, stale, longest)
-	w.bounds.ran(w.sharesPaid(out.Weight), len(w.Domains), prev.At, s.At, longest)
-	w.past.begin(&out, out.Weight+w.arrears.late, used.outside, nanos(w.first.Time))
-	for d := range w.Domains {
-		if !w.Domains[d].Domain.FollowsProcessors() {
-			w.divide(d, &out, failed, used, stale[d])
-		}
-	}
-	if !waits {
-		w.divideJoined(&out, failed, used, stale)
-	}
-	for d := range w.Domains {
-		out.Moved[d] = s.Energy[d] > prev.Energy[d]
-	}
-	w.past.keep()
+	w.bounds.ran(w.sharesPaid(out.Weight), n, prev.At, s.At, longest)
+	w.divideAll(&out, failed, used, stale)
 	if w.modelled && out.PerTick > 0 {
 		w.divided.weight += out.Weight + w.arrears.late
 		w.divided.outside += used.outside
@@ -297,19 +291,33 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 	return out
 }
 
-// divideJoined divides what the domains that follow the processors used in a window, and those that are joined with it.
-func (w *Windows) divideJoined(out *Window, failed bool, used processorTimes, stale []checkpoint.Tick) {
-	used = w.joinedTimes(used)
-	if !failed && w.showsJoined(out) {
-		w.shareMachine(out, used)
-	}
+// divideAll divides what each domain used in a window, and in those that are joined with it.
+func (w *Windows) divideAll(out *Window, failed bool, used processorTimes, stale []checkpoint.Tick) {
 	for d := range w.Domains {
-		if w.Domains[d].Domain.FollowsProcessors() {
-			w.divide(d, out, failed, used, stale[d])
-			out.Spent[d], out.Beside.Spent[d] = w.Domains[d].spent, w.Domains[d].beside
-		}
+		out.Joined[d] = w.Domains[d].pace > 0
 	}
-	w.joined.open = false
+	for k, p := range w.paces {
+		p.past.begin(out, out.Weight+w.arrears.late, used.outside, nanos(w.first.Time))
+		if p.waits {
+			continue
+		}
+		times := p.times(used)
+		p.now = machineShares{}
+		if !failed && w.shows(k, out) {
+			w.shareMachine(p, out, times)
+		}
+		for d := range w.Domains {
+			if w.Domains[d].pace != k {
+				continue
+			}
+			w.divide(d, out, failed, times, stale[d])
+			out.Spent[d], out.Beside.Spent[d] = w.Domains[d].spent, w.Domains[d].beside
+			out.Machine[d], out.Beside.Machine[d] = p.now.program, p.now.beside
+			out.Moved[d] = out.End.Energy[d] > out.Begin.Energy[d]
+		}
+		p.past.keep()
+		p.joined.open = false
+	}
 }
 
 // sharesPaid is what each site has of the energy that the window divides.
@@ -352,7 +360,7 @@ func (w *Windows) divide(d int, out *Window, failed bool, used processorTimes, s
 		b.constant.quiet.add(stretch{float64(e), used.wall, max(0, used.sum())}, max(0, used.other), e > 0,
 			b.Domain.Period, w.cpus)
 	}
-	if w.joined.open && used.wall > 0 {
+	if w.pace(d).joined.open && used.wall > 0 {
 		b.highest = max(b.highest, float64(e)/max(used.wall, nanos(b.Domain.Period)))
 	}
 	idle := w.idle(d, e, used.wall, used.sum())
@@ -375,17 +383,18 @@ func (w *Windows) divide(d int, out *Window, failed bool, used processorTimes, s
 	b.Other += shares[2]
 	b.spent, b.beside = float64(shares[0]), float64(shares[1]+shares[2])
 	program := programEnergy{
-		energy: b.spent, lo: idle.lo * b.spent, hi: idle.hi*b.spent + hidden, machine: out.Machine, beside: b.beside,
+		energy: b.spent, lo: idle.lo * b.spent, hi: idle.hi*b.spent + hidden, machine: w.pace(d).now.program,
+		beside: b.beside,
 	}
 	b.ProgramLo += program.lo
 	b.ProgramHi += program.hi
 	w.spend(d, b.spent, out.Weight, used.outside)
 	w.spendBeside(d, out, b.beside, used.outside)
-	for i, part := range w.backgroundParts(out) {
+	for i, part := range w.backgroundParts(w.pace(d), out) {
 		b.Background[i] += b.spent * part
 	}
 	w.bounds.add(d, b.Domain, program, stale)
-	w.past.spent(d, program)
+	w.pace(d).past.spent(d, program)
 }
 
 // programEnergy is what the program used of a domain in a window, with its bounds,
@@ -440,27 +449,27 @@ func (w *Windows) spend(d int, energy, weight, outside float64) {
 	if energy == 0 {
 		return
 	}
-	b := &w.Domains[d]
-	if w.joinedWeight(weight) <= 0 {
+	b, p := &w.Domains[d], w.pace(d)
+	if w.joinedWeight(p, weight) <= 0 {
 		b.Direct += energy
 	}
-	w.past.spend(d, w.share(b.Paths, energy, weight, outside))
+	p.past.spend(d, w.share(p, b.Paths, energy, weight, outside))
 }
 
 // share adds an amount to the paths, as they used the processors in the open window, and before where the
 // account reports that late. It returns the part that was in no thread.
-func (w *Windows) share(to []float64, amount, weight, outside float64) float64 {
-	if weight = w.joinedWeight(weight); weight <= 0 {
+func (w *Windows) share(p *pace, to []float64, amount, weight, outside float64) float64 {
+	if weight = w.joinedWeight(p, weight); weight <= 0 {
 		to[paths.Root] += amount
 		return 0
 	}
-	inNone := amount * outside / weight
-	if w.joined.open {
-		for n, used := range w.joined.paths {
+	if p.joined.open {
+		for n, used := range p.joined.paths {
 			to[n] += amount * used / weight
 		}
-		return inNone
+		return amount * p.past.open.outside / weight
 	}
+	inNone := amount * outside / weight
 	to[paths.Root] += inNone
 	for i := range len(w.threads.now) + len(w.arrears.paid) {
 		t := w.sharing(i)
