@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/languages"
 	"cg/near"
 	"cg/report/format"
@@ -23,24 +24,24 @@ import (
 func arrange(app *cli.App, args []string) ([]string, error) {
 	at := 1
 	args = slices.Clone(args)
-	var flags []string                                       // of the command; some may stand before it
+	var front []string                                       // of the command; some may stand before it
 	for at < len(args) && strings.HasPrefix(args[at], "-") { // global flags
 		if args[at] == "--" {
 			return args, nil
 		}
-		if !isFlag(globalFlags(app), args[at]) {
+		if !flags.Has(globalFlags(app), args[at]) {
 			return nil, exit.Usage("%q is no flag of cg%s (see cg --help)", args[at],
 				hintOfFlag(globalFlags(app), args[at]))
 		}
 		n := 1
-		if takesValue(app.Flags, args[at]) {
+		if flags.TakesValue(app.Flags, args[at]) {
 			n = min(2, len(args)-at)
 		}
-		if isLoudness(args[at]) {
-			if n == 1 && takesValue(app.Flags, args[at]) {
+		if flags.IsLoudness(args[at]) {
+			if n == 1 && flags.TakesValue(app.Flags, args[at]) {
 				return nil, exit.Usage("%s needs a value (see cg --help)", args[at])
 			}
-			flags = append(flags, args[at:at+n]...)
+			front = append(front, args[at:at+n]...)
 			args = slices.Delete(args, at, at+n)
 			continue
 		}
@@ -64,13 +65,13 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 		case a == "--":
 			rest = append(rest, in[k+1:]...)
 			k = len(in)
-		case isFlag(command.Flags, a):
+		case flags.Has(command.Flags, a):
 			value, n, missing := valueOf(command.Flags, a, in[k+1:])
 			if missing {
 				return nil, exit.Usage("%s: %s needs a value (see cg %[1]s --help)",
 					strings.Join(append([]string{args[at]}, words...), " "), a)
 			}
-			flags, k = append(append(flags, a), value...), k+n
+			front, k = append(append(front, a), value...), k+n
 		case len(words)+len(rest) == 0 && command.Command(a) != nil:
 			words, command = append(words, a), command.Command(a)
 		case target && strings.HasSuffix(command.ArgsUsage, "[ARGS...]"):
@@ -94,8 +95,8 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 			rest = append(rest, a)
 		}
 	}
-	out := slices.Concat(args[:at+1], words, flags)
-	if slices.Contains(flags, "--help") || slices.Contains(flags, "-h") {
+	out := slices.Concat(args[:at+1], words, front)
+	if slices.Contains(front, "--help") || slices.Contains(front, "-h") {
 		return out, nil // the library takes what else stands there for a command
 	}
 	return append(append(out, "--"), rest...), nil
@@ -136,52 +137,6 @@ func interpreterFlag(l *languages.Language, a string) *languages.Interpreter {
 	return l.Interpreter
 }
 
-func flagName(a string) string {
-	name, _, _ := strings.Cut(strings.TrimLeft(a, "-"), "=")
-	return name
-}
-
-// nameOf is the name of a flag, the first of its Names, which the library finds by a regular expression. All flags
-// of all commands are asked when cg starts.
-func nameOf(f cli.Flag) string {
-	switch f := f.(type) {
-	case *cli.StringFlag:
-		return f.Name
-	case *cli.BoolFlag:
-		return f.Name
-	case *cli.IntFlag:
-		return f.Name
-	case *cli.Float64Flag:
-		return f.Name
-	case *cli.StringSliceFlag:
-		return f.Name
-	case *cli.GenericFlag:
-		return f.Name
-	}
-	return f.Names()[0]
-}
-
-// isFlag reports whether an argument is one of some flags, or asks for help. A name of one letter has one dash
-// in front, a longer one two: -timeout is the program's.
-func isFlag(flags []cli.Flag, a string) bool {
-	name := flagName(a)
-	if dashes := a[:len(a)-len(strings.TrimLeft(a, "-"))]; name == "" || dashes+name != dashed(name) {
-		return false
-	}
-	if name == "help" || name == "h" {
-		return true
-	}
-	return slices.ContainsFunc(flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
-}
-
-// dashed is a flag as it is typed.
-func dashed(name string) string {
-	if utf8.RuneCountInString(name) == 1 {
-		return "-" + name
-	}
-	return "--" + name
-}
-
 // globalFlags are those that stand before a command.
 func globalFlags(app *cli.App) []cli.Flag {
 	if slices.Contains(app.Flags, cli.VersionFlag) { // which the library adds when it starts
@@ -201,19 +156,19 @@ func noFlag(c *cli.Command, name, word string) error {
 
 // hintOfFlag asks whether a flag was meant whose name is near, which has two dashes, or whose value stands
 // behind a space.
-func hintOfFlag(flags []cli.Flag, word string) string {
+func hintOfFlag(known []cli.Flag, word string) string {
 	bare, value, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
 	var long []string
 	meant := ""
-	for _, f := range flags {
+	for _, f := range known {
 		for _, name := range f.Names() {
 			switch {
 			case name == bare:
-				meant = dashed(name)
+				meant = flags.Dashed(name)
 			case utf8.RuneCountInString(name) > 1:
 				long = append(long, name)
 			case strings.HasPrefix(bare, name) && !strings.HasPrefix(word, "--") && meant == "" &&
-				takesValue(flags, "-"+name):
+				flags.TakesValue(known, "-"+name):
 				meant = "-" + name + " " + bare[len(name):]
 				if value != "" {
 					meant += "=" + value
@@ -222,7 +177,7 @@ func hintOfFlag(flags []cli.Flag, word string) string {
 		}
 	}
 	if name := near.To(bare, long); name != "" && (meant == "" || strings.Contains(meant, " ")) {
-		meant = dashed(name)
+		meant = flags.Dashed(name)
 	}
 	if meant == "" {
 		return ""
@@ -230,45 +185,30 @@ func hintOfFlag(flags []cli.Flag, word string) string {
 	return fmt.Sprintf(": did you mean %q?", meant)
 }
 
-// takesValue reports whether the flag's value is the next argument.
-func takesValue(flags []cli.Flag, a string) bool {
-	if strings.Contains(a, "=") {
-		return false
-	}
-	name := flagName(a)
-	for _, f := range flags {
-		if slices.Contains(f.Names(), name) {
-			_, is := f.(*cli.BoolFlag)
-			return !is
-		}
-	}
-	return false
-}
-
 // pairSeparator stands between the two words of a flag that takes two.
 const pairSeparator = " "
 
 // valueOf is the value of a flag among the arguments behind it, none where it takes none, and of how many arguments.
-func valueOf(flags []cli.Flag, a string, behind []string) (value []string, n int, missing bool) {
+func valueOf(known []cli.Flag, a string, behind []string) (value []string, n int, missing bool) {
 	switch {
-	case !takesValue(flags, a):
+	case !flags.TakesValue(known, a):
 		return nil, 0, false
 	case len(behind) == 0:
 		return nil, 0, true
-	case len(behind) > 1 && behind[1] != "--" && takesPair(flags, a) && sweep.IsName(behind[0]):
+	case len(behind) > 1 && behind[1] != "--" && takesPair(known, a) && sweep.IsName(behind[0]):
 		return []string{behind[0] + pairSeparator + behind[1]}, 2, false
 	}
 	return behind[:1], 1, false
 }
 
 // takesPair reports whether the flag's value is the next two arguments.
-func takesPair(flags []cli.Flag, a string) bool {
-	return slices.ContainsFunc(flags, func(f cli.Flag) bool {
+func takesPair(known []cli.Flag, a string) bool {
+	return slices.ContainsFunc(known, func(f cli.Flag) bool {
 		g, is := f.(*cli.GenericFlag)
 		if is {
 			_, is = g.Value.(*pairs)
 		}
-		return is && slices.Contains(f.Names(), flagName(a))
+		return is && slices.Contains(f.Names(), flags.NameIn(a))
 	})
 }
 
@@ -377,7 +317,7 @@ func onlyOwnFlags(c *cli.Context, l *languages.Language) error {
 	own := flagNames(l)
 	for _, other := range languages.All() {
 		for _, name := range flagNames(other) {
-			if slices.Contains(own, name) || !given(c, name) {
+			if slices.Contains(own, name) || !flags.Given(c, name) {
 				continue
 			}
 			var of []string

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/cli/tell"
 	"cg/experiment"
 	"cg/launcher"
@@ -47,7 +48,7 @@ Exit status: 0; 1 if the load could not be done; 2 usage; 125 cg failed.`,
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" +
 				sensorNames() + "); default: all that measure, else the estimate"},
 			&cli.BoolFlag{Name: "verbose", Usage: "show every warning"},
-			sysrootFlag(),
+			flags.Sysroot(),
 		},
 		Action: runBenchmark,
 	}
@@ -71,11 +72,11 @@ func runBenchmark(c *cli.Context) error {
 	if kind == load.GPU && c.Int("threads") > 0 {
 		return exit.Usage("--threads: %s runs on the GPU, and has no threads to choose", kind)
 	}
-	if d, err := duration(c.String("duration")); err != nil || d == 0 {
+	if d, err := flags.Duration(c.String("duration")); err != nil || d == 0 {
 		return exit.Usage("--duration: %q is not a time: use seconds, or such as 90s, 1m30s",
 			c.String("duration"))
 	}
-	interval, err := precision(c.String("precision"))
+	interval, err := flags.Precision(c.String("precision"))
 	if err != nil {
 		return exit.Usage("-p: %w", err)
 	}
@@ -136,11 +137,11 @@ func loadCommand() *cli.Command {
 			&cli.IntFlag{Name: "threads", Usage: "in `N` threads; default: one for each processor"},
 			&cli.BoolFlag{Name: "square", Usage: "keep a GPU busy and idle by turns, and print when it " +
 				"was busy, in ns of CLOCK_MONOTONIC"},
-			sysrootFlag(),
+			flags.Sysroot(),
 			&cli.IntFlag{Name: "parent", Usage: "end when `PID`, which started it, has ended"},
 		},
 		Action: func(c *cli.Context) error {
-			d, err := duration(c.String("duration"))
+			d, err := flags.Duration(c.String("duration"))
 			if err != nil {
 				return exit.Usage("--duration: %w", err)
 			}

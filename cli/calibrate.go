@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/cli/tell"
 	"cg/nemb/processor"
 	"cg/nemb/sensor/estimate"
@@ -43,7 +44,7 @@ Exit status: 0; 1 if it cannot be kept, or a report says nothing of use; 2 usage
 			&cli.StringSliceFlag{Name: "from", Usage: "take them from two reports (`FILE`), given one after the other"},
 			&cli.BoolFlag{Name: "show", Usage: "print what is calibrated"},
 			&cli.BoolFlag{Name: "remove", Usage: "forget this machine's calibration"},
-			sysrootFlag(),
+			flags.Sysroot(),
 		},
 		Action: runCalibrate,
 	}

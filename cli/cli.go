@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/cli/tell"
 	"cg/languages"
 	"cg/near"
-	"cg/pattern"
 	"cg/version"
 )
 
@@ -58,9 +58,9 @@ func commands() []*cli.Command {
 	}
 	for _, c := range all {
 		if slices.ContainsFunc(c.Flags, func(f cli.Flag) bool {
-			return nameOf(f) == "sensors" || nameOf(f) == "tracker"
+			return flags.NameOf(f) == "sensors" || flags.NameOf(f) == "tracker"
 		}) {
-			c.Flags = append(c.Flags, controllerFlags()...)
+			c.Flags = append(c.Flags, flags.OfController()...)
 		}
 	}
 	for _, c := range all {
@@ -69,19 +69,6 @@ func commands() []*cli.Command {
 		}
 	}
 	return all
-}
-
-// controllerFlags say how the management controller of the machine is reached, and which other meters it has.
-func controllerFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "bmc-url", Usage: "ask the machine's BMC at `URL` (https://HOST) for its power",
-			EnvVars: []string{"CG_BMC_URL"}},
-		&cli.StringFlag{Name: "bmc-token-file", Usage: "log in at the BMC with what `FILE` has: USER:PASSWORD, or a " +
-			"token", EnvVars: []string{"CG_BMC_TOKEN_FILE"}},
-		&cli.StringFlag{Name: "bmc-ca", Usage: "trust the certificate in `FILE` to have signed that of the BMC",
-			EnvVars: []string{"CG_BMC_CA"}},
-		meterFlag(),
-	}
 }
 
 // Main runs cg and returns its exit status.
@@ -98,8 +85,8 @@ func Main(args []string) int {
 		ErrWriter:              os.Stderr,
 		HideHelpCommand:        true,
 		UseShortOptionHandling: false,
-		Flags:                  append(loudnessFlags(), sysrootFlag(), cli.HelpFlag),
-		OnUsageError:           usageError,
+		Flags:                  append(flags.OfLoudness(), flags.Sysroot(), cli.HelpFlag),
+		OnUsageError:           flags.UsageError,
 		ExitErrHandler:         func(*cli.Context, error) {},
 		CommandNotFound:        func(*cli.Context, string) {},
 		Action: func(c *cli.Context) error {
@@ -110,7 +97,7 @@ func Main(args []string) int {
 		},
 	}
 	for _, c := range app.Commands {
-		c.OnUsageError = usageError
+		c.OnUsageError = flags.UsageError
 		configure(c)
 	}
 	arranged, err := arrange(app, args)
@@ -148,24 +135,4 @@ func noCommand(word string) error {
 	}
 	return exit.Usage("%q is no command of cg: %s (cg --help)", word,
 		near.Or(word, names, "use "+strings.Join(names, ", ")))
-}
-
-// flagInError is how the library writes a flag.
-var flagInError = pattern.Later(`(flag|argument:) -[a-z-]+`)
-
-func usageError(_ *cli.Context, err error, _ bool) error {
-	text := flagInError().ReplaceAllStringFunc(err.Error(),
-		func(s string) string {
-			before, name, _ := strings.Cut(s, " -")
-			if before == "flag" { // the two dashes say that
-				return dashed(name)
-			}
-			return before + " " + dashed(name)
-		})
-	return exit.Usage("%s (see --help)", text)
-}
-
-func sysrootFlag() cli.Flag {
-	return &cli.StringFlag{Name: "sysroot", Usage: "read sensors from `DIR`/sys instead of /sys",
-		EnvVars: []string{"CG_SYSROOT"}}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/cli/tell"
 	"cg/config"
 	"cg/shown"
@@ -111,15 +112,15 @@ func showSettings(all []*cli.Command, settings []config.Settings) {
 	for _, command := range all {
 		heading := "\n[" + command.Name + "]\n"
 		for _, f := range command.Flags {
-			if !isSetting(command, f) || ofGrid(nameOf(f)) != "" {
+			if !isSetting(command, f) || ofGrid(flags.NameOf(f)) != "" {
 				continue
 			}
 			tell.Put("%s", shown.Safe(heading))
 			heading = ""
 			if v, origin, ok := setting(command.Name, f, settings); ok {
-				tell.Put("%s = %s  # %s\n", nameOf(f), written(typeOf(f), v.Texts), origin)
+				tell.Put("%s = %s  # %s\n", flags.NameOf(f), written(typeOf(f), v.Texts), origin)
 			} else {
-				tell.Put("# %s = %s\n", nameOf(f), byDefault(f))
+				tell.Put("# %s = %s\n", flags.NameOf(f), byDefault(f))
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/cli/tell"
 	"cg/languages"
 	"cg/manual"
@@ -42,7 +43,7 @@ estimates); 2 usage.`,
 				sensorNames() + ")"},
 			&cli.BoolFlag{Name: "gpu", Usage: "look at NVIDIA's GPUs alone: how often each counter moves, what the " +
 				"driver tells of processes, kernels, and performance counters"},
-			sysrootFlag(),
+			flags.Sysroot(),
 		},
 		Action: runDoctor,
 	}

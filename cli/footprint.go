@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/config"
 	"cg/footprint"
 	"cg/report"
@@ -59,14 +60,14 @@ func rateOf(name string) []string {
 func footprintRates(c *cli.Context) (*footprint.Rates, error) {
 	if c.String("ranks") != "" { // whose reports share the node's energy
 		for _, name := range []string{"carbon", "cost"} {
-			if given(c, name) {
+			if flags.Given(c, name) {
 				return nil, exit.Usage("--%s is for one machine's run and not for a rank: leave it out", name)
 			}
 		}
 		return nil, nil
 	}
 	for _, name := range slices.Sorted(maps.Values(footprintSettings)) {
-		if of := rateOf(name); given(c, name) && !slices.ContainsFunc(of, c.Bool) {
+		if of := rateOf(name); flags.Given(c, name) && !slices.ContainsFunc(of, c.Bool) {
 			return nil, exit.Usage("--%s is for --%s: add that, or leave it out", name,
 				strings.Join(of, " or --"))
 		}

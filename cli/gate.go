@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/cli/tell"
 	"cg/gate"
 	"cg/launcher"
@@ -103,7 +104,7 @@ func gateFlags() []cli.Flag {
 			Usage: "sampling `INTERVAL`: low, medium or high (100, 10, 1 ms)"},
 		&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" +
 			sensorNames() + "); default: all that measure, else the estimate"},
-		sysrootFlag(),
+		flags.Sysroot(),
 	}, languageFlags()...)
 }
 
@@ -282,7 +283,7 @@ func checkOptions(c *cli.Context, base, head string) (*check, error) {
 			"with --save FILE, or a line with --history FILE")
 	case strings.HasPrefix(k.base, "-") || strings.HasPrefix(k.head, "-"):
 		return nil, exit.Usage("%q is no revision", k.base+k.head)
-	case (k.inconclusive != "" || given(c, "inconclusive")) &&
+	case (k.inconclusive != "" || flags.Given(c, "inconclusive")) &&
 		!slices.Contains([]string{"fail", "warn", "pass"}, k.inconclusive):
 		return nil, exit.Usage("--inconclusive: %q is not known: use fail, warn or pass", k.inconclusive)
 	}
@@ -298,7 +299,7 @@ func checkOptions(c *cli.Context, base, head string) (*check, error) {
 		return nil,
 			exit.Usage("--max-pairs: %d pairs cannot tell anything: use %d to 1000", p.MaxPairs, gate.MinPairs)
 	}
-	if p.MaxTime, err = duration(c.String("max-time")); err != nil {
+	if p.MaxTime, err = flags.Duration(c.String("max-time")); err != nil {
 		return nil, exit.Usage("--max-time: %w", err)
 	}
 	if p.Warmup < 0 {
@@ -313,10 +314,10 @@ func checkOptions(c *cli.Context, base, head string) (*check, error) {
 			return nil, exit.Usage("--seed: %q is no whole number from 0 on", text)
 		}
 	}
-	if k.timeout, err = duration(c.String("timeout")); err != nil {
+	if k.timeout, err = flags.Duration(c.String("timeout")); err != nil {
 		return nil, exit.Usage("--timeout: %w", err)
 	}
-	if k.interval, err = precision(c.String("precision")); err != nil {
+	if k.interval, err = flags.Precision(c.String("precision")); err != nil {
 		return nil, exit.Usage("-p: %w", err)
 	}
 	if err := k.limits(c); err != nil {

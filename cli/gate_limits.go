@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/config"
 	"cg/gate"
 )
@@ -67,7 +68,7 @@ func (k *check) conflictingFlags(c *cli.Context) error {
 		return exit.Usage("--batch: instructions are counted however few they are: leave it out")
 	}
 	for _, f := range languageFlags() {
-		if given(c, f.Names()[0]) {
+		if flags.Given(c, f.Names()[0]) {
 			return exit.Usage("--%s is for programs with checkpoints: use it with --functions", f.Names()[0])
 		}
 	}

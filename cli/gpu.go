@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/cli/tell"
 	"cg/near"
 	"cg/pmsampling/cupti"
@@ -61,8 +62,8 @@ func gpuListCommand() *cli.Command {
 the bus, compute capability, and whether it can be sampled, or what prevents that.
 
 Exit status: 0 one GPU at least can be sampled; 1 none; 2 usage.`,
-		Flags:        []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print it as JSON"}, sysrootFlag()},
-		OnUsageError: usageError,
+		Flags:        []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print it as JSON"}, flags.Sysroot()},
+		OnUsageError: flags.UsageError,
 		Action:       runGPUList,
 	}
 }
@@ -162,9 +163,9 @@ Exit status: 0; 1 if nothing can be listed, or nothing matches; 2 usage.`,
 			&cli.StringFlag{Name: "search", Usage: "only those with `TEXT` in their name or description"},
 			&cli.BoolFlag{Name: "sets", Usage: "list the sets of metrics that fit into one pass"},
 			&cli.BoolFlag{Name: "json", Usage: "print it as JSON"},
-			sysrootFlag(),
+			flags.Sysroot(),
 		},
-		OnUsageError: usageError,
+		OnUsageError: flags.UsageError,
 		Action:       runGPUMetrics,
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/nemb/node"
 	"cg/pmsampling"
 	"cg/pmsampling/beside"
@@ -83,7 +84,7 @@ func gpuWishesOf(c *cli.Context) (w gpuWishes, err error) {
 	}
 	if c.IsSet("gpu-metrics") {
 		w.counters, err = gpuCounters(c)
-	} else if given(c, "gpu-interval") {
+	} else if flags.Given(c, "gpu-interval") {
 		err = exit.Usage("--gpu-interval is for --gpu-metrics")
 	}
 	return w, err

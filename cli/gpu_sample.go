@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/cli/tell"
 	"cg/launcher"
 	"cg/pmsampling"
@@ -59,9 +60,9 @@ or is not found; 1 (125 with CMD) if sampling fails; 2 usage.`,
 			&cli.StringFlag{Name: "append", Value: "oldest",
 				Usage: "what a full buffer keeps, the oldest samples (`WHICH`), or the latest"},
 			&cli.StringFlag{Name: "set", Usage: "the metrics are of the `SET` that fits into one pass"},
-			sysrootFlag(),
+			flags.Sysroot(),
 		},
-		OnUsageError: usageError,
+		OnUsageError: flags.UsageError,
 		Action:       runGPUSample,
 	}
 }
@@ -229,7 +230,7 @@ func runGPUSample(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	limit, err := duration(c.String("duration"))
+	limit, err := flags.Duration(c.String("duration"))
 	if err != nil {
 		return exit.Usage("--duration: %w", err)
 	}
@@ -333,9 +334,9 @@ written), or nothing computes it; 2 usage.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
 				Usage: "write to `FILE` (.csv, .jsonl, .json; - for CSV on standard output)"},
-			sysrootFlag(),
+			flags.Sysroot(),
 		},
-		OnUsageError: usageError,
+		OnUsageError: flags.UsageError,
 		Action:       runGPUDecode,
 	}
 }

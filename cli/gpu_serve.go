@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/pmsampling"
 	"cg/pmsampling/cupti"
 )
@@ -24,8 +25,8 @@ func gpuServeCommand() *cli.Command {
 		Name:         "serve",
 		Hidden:       true,
 		Usage:        "sample and evaluate for the program that started it (codegreen.pm_sampling)",
-		Flags:        []cli.Flag{sysrootFlag()},
-		OnUsageError: usageError,
+		Flags:        []cli.Flag{flags.Sysroot()},
+		OnUsageError: flags.UsageError,
 		Action:       runGPUServe,
 	}
 }

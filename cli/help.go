@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/cli/tell"
 	"cg/docs"
 	"cg/gate"
@@ -92,7 +93,7 @@ var wordsOf = map[string]func() []string{
 	"method":       func() []string { return []string{"group", "setcap"} },
 	"metric":       gate.Metrics,
 	"inconclusive": func() []string { return []string{"fail", "warn", "pass"} },
-	"log-level":    func() []string { return logLevelNames },
+	"log-level":    func() []string { return flags.LevelNames },
 	"sensors":      func() []string { return append([]string{"auto"}, strings.Split(sensorNames(), ", ")...) },
 	"format": func() (all []string) {
 		for _, f := range format.All() {
@@ -166,24 +167,24 @@ func manualOfCommand(parent, name string, c *cli.Command) manual.Command {
 }
 
 // groupsOf puts the flags of a command into their groups.
-func groupsOf(command string, flags []cli.Flag) []manual.Group {
-	own := len(flags)
-	for _, f := range flags {
-		if isLoudness(dashed(f.Names()[0])) { // which every command has
+func groupsOf(command string, every []cli.Flag) []manual.Group {
+	own := len(every)
+	for _, f := range every {
+		if flags.IsLoudness(flags.Dashed(f.Names()[0])) { // which every command has
 			own--
 		}
 	}
 	if own <= fewFlags {
 		all := manual.Group{Title: allFlags}
-		for _, f := range flags {
+		for _, f := range every {
 			all.Flags = append(all.Flags, manualOfFlag(command, f))
 		}
 		return []manual.Group{all}
 	}
 	var out []manual.Group
-	for _, title := range titlesInOrder(flags) {
+	for _, title := range titlesInOrder(every) {
 		g := manual.Group{Title: title}
-		for _, f := range flags {
+		for _, f := range every {
 			if own, _ := groupOf(f.Names()[0]); own == title {
 				g.Flags = append(g.Flags, manualOfFlag(command, f))
 			}
@@ -200,7 +201,7 @@ func manualOfFlag(command string, f cli.Flag) manual.Flag {
 	m := manual.Flag{}
 	slices.SortStableFunc(names, func(a, b string) int { return min(len(a), 2) - min(len(b), 2) }) // short ones first
 	for _, n := range names {
-		m.Names = append(m.Names, dashed(n))
+		m.Names = append(m.Names, flags.Dashed(n))
 	}
 	described, _ := f.(cli.DocGenerationFlag)
 	before, rest, _ := strings.Cut(described.GetUsage(), "`")

@@ -7,13 +7,14 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"cg/cli/flags"
 	_ "cg/languages/all"
 	"cg/manual"
 )
 
 // table is the table of cg's commands as Main has it.
 func table() manual.Command {
-	app := &cli.App{Name: "cg", Usage: "u", Commands: commands(), Flags: []cli.Flag{sysrootFlag(), cli.HelpFlag}}
+	app := &cli.App{Name: "cg", Usage: "u", Commands: commands(), Flags: []cli.Flag{flags.Sysroot(), cli.HelpFlag}}
 	for _, c := range app.Commands {
 		configure(c)
 	}

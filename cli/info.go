@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/cli/tell"
 	"cg/nemb"
 	"cg/nemb/doctor"
@@ -34,7 +35,7 @@ Exit status: 0; 1 if DIR is no trace or cannot be read; 2 usage.`,
 			&cli.BoolFlag{Name: "json", Usage: "print it as JSON"},
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "only these `SENSORS` (" +
 				sensorNames() + ")"},
-			sysrootFlag(),
+			flags.Sysroot(),
 		},
 		Action: runInfo,
 	}

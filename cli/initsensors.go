@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/cli/tell"
 	"cg/nemb/access"
 	"cg/shown"
@@ -37,7 +38,7 @@ Exit status: 0 done, or nothing to do; 1 failed, or not confirmed; 2 usage.`,
 			&cli.BoolFlag{Name: "undo", Usage: "revert what it did"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "show what it would do and do nothing"},
 			&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "do not ask"},
-			sysrootFlag(),
+			flags.Sysroot(),
 		},
 		Action: runInitSensors,
 	}
@@ -114,7 +115,7 @@ func planSensors(c *cli.Context) (*access.Plan, error) {
 	}
 	without := map[string][]string{"setcap": {"group", "user"}, "group": {"program"}}
 	for _, flag := range without[method] {
-		if given(c, flag) {
+		if flags.Given(c, flag) {
 			return nil, exit.Usage(
 				"--%s has no effect on %s, which is how it is done here: leave it out, or choose another --method",
 				flag, method)

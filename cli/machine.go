@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/nemb"
 	"cg/nemb/habits"
 	"cg/nemb/idle"
@@ -104,7 +105,7 @@ func sysroot(c *cli.Context) (nemb.Root, error) {
 		}
 	}
 	root := nemb.Root{BMC: nemb.BMC{URL: c.String("bmc-url"), TokenFile: c.String("bmc-token-file"),
-		CA: c.String("bmc-ca")}, Meters: metersOf(c)}
+		CA: c.String("bmc-ca")}, Meters: flags.MetersOf(c)}
 	if dir == "" {
 		return root, nil
 	}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/cli/tell"
 	"cg/events"
 	"cg/experiment"
@@ -26,7 +27,6 @@ import (
 	"cg/launcher"
 	"cg/measure"
 	"cg/nemb/account"
-	"cg/nemb/sampler"
 	"cg/report"
 	"cg/report/repeated"
 )
@@ -156,7 +156,7 @@ interpreter cannot be run; 127 not found.`,
 			&cli.BoolFlag{Name: "live",
 				Usage: "show on the terminal what has been used so far, in a line below the program's output that " +
 					"goes when the report comes; nothing where standard error is no terminal"},
-			sysrootFlag(),
+			flags.Sysroot(),
 		}, slices.Concat(gpuFlags(), sampleFlags(), noiseFlags(), footprintFlags(), languageFlags())...),
 		Action: runMeasure,
 	}
@@ -169,10 +169,10 @@ func runMeasure(c *cli.Context) error {
 	if often {
 		measureProgram = measureOften
 	}
-	if !isSampled(c) && given(c, "duration") {
+	if !isSampled(c) && flags.Given(c, "duration") {
 		return exit.Usage("%s", durationOfPid)
 	}
-	if !isSampled(c) && !c.Bool("inner") && given(c, "rate") {
+	if !isSampled(c) && !c.Bool("inner") && flags.Given(c, "rate") {
 		return exit.Usage("--rate is for --sample, --pid and --inner")
 	}
 	if isSampled(c) {
@@ -456,7 +456,7 @@ func measureOptions(c *cli.Context) (o options, err error) {
 	if o.granularity, err = instrument.ParseGranularity(c.String("granularity")); err != nil {
 		return o, exit.Usage("-g: %w", err)
 	}
-	if o.interval, err = precision(c.String("precision")); err != nil {
+	if o.interval, err = flags.Precision(c.String("precision")); err != nil {
 		return o, exit.Usage("-p: %w", err)
 	}
 	modes := map[string]launcher.PtyMode{"auto": launcher.Auto, "always": launcher.Always, "never": launcher.Never}
@@ -474,7 +474,7 @@ func measureOptions(c *cli.Context) (o options, err error) {
 	if o.noise, err = noiseLimits(c); err != nil {
 		return o, err
 	}
-	if o.command.Timeout, err = duration(c.String("timeout")); err != nil {
+	if o.command.Timeout, err = flags.Duration(c.String("timeout")); err != nil {
 		return o, exit.Usage("--timeout: %w", err)
 	}
 	if name := c.String("stdin"); name != "" {
@@ -499,7 +499,7 @@ func measureOptions(c *cli.Context) (o options, err error) {
 		return o, exit.Usage("--overhead: %w", err)
 	}
 	if o.granularity.HasPlaces() {
-		if o.overhead > 0 && given(c, "overhead") {
+		if o.overhead > 0 && flags.Given(c, "overhead") {
 			return o, exit.Usage("--overhead: with -g %s each event is timed: leave it out", o.granularity)
 		}
 		o.overhead = 0
@@ -529,37 +529,4 @@ func overhead(s string) (float64, error) {
 		return 0, fmt.Errorf("%q is no part of the time: use a percentage from 0.1%% to 100%%, or none", s)
 	}
 	return part / 100, nil
-}
-
-// precision reads a sampling interval: a word, or a time with its unit.
-func precision(s string) (time.Duration, error) {
-	if d, ok := map[string]time.Duration{"low": 100 * time.Millisecond, "medium": 10 * time.Millisecond,
-		"high": time.Millisecond}[s]; ok {
-		return d, nil
-	}
-	d, err := time.ParseDuration(s)
-	switch {
-	case err != nil:
-		return 0,
-			fmt.Errorf("precision %q is not known: use low, medium or high (100, 10, 1 ms), or a time such as 5ms", s)
-	case d < sampler.MinInterval || d > sampler.MaxInterval:
-		return 0, fmt.Errorf("an interval of %s is out of range: use %v to %v",
-			s, sampler.MinInterval, sampler.MaxInterval)
-	}
-	return d, nil
-}
-
-// duration reads seconds, or a number with units; "" is none.
-func duration(s string) (time.Duration, error) {
-	if s == "" {
-		return 0, nil
-	}
-	d, err := time.ParseDuration(s)
-	if err != nil {
-		d, err = time.ParseDuration(s + "s")
-	}
-	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("%q is not a time: use seconds, or such as 90s, 1m30s", s)
-	}
-	return d, nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"cg/attach"
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/cli/tell"
 	"cg/experiment"
 	"cg/launcher"
@@ -66,19 +67,19 @@ func refuseFlags(c *cli.Context) error {
 		names = append(names, f.Names()[0])
 	}
 	for _, name := range names {
-		if given(c, name) {
+		if flags.Given(c, name) {
 			return exit.Usage("%s is of programs with checkpoints: it does not go with --sample or --pid",
 				typedFlag(name))
 		}
 	}
-	if !given(c, "pid") {
+	if !flags.Given(c, "pid") {
 		return nil
 	}
-	if given(c, "timeout") {
+	if flags.Given(c, "timeout") {
 		return exit.Usage("--timeout is for a program that cg starts: use -d with --pid")
 	}
 	for _, name := range ofStarted {
-		if given(c, name) {
+		if flags.Given(c, name) {
 			return exit.Usage("%s is for a program that cg starts: it does not go with --pid", typedFlag(name))
 		}
 	}
@@ -98,7 +99,7 @@ func notACommand(err error, args []string) error {
 }
 
 // isSampled tells whether the program is to be looked at from outside.
-func isSampled(c *cli.Context) bool { return c.Bool("sample") || given(c, "pid") }
+func isSampled(c *cli.Context) bool { return c.Bool("sample") || flags.Given(c, "pid") }
 
 // looked is what cg measure looks at, and how, as its flags say.
 func looked(c *cli.Context) (x experiment.Looked, o options, length time.Duration, err error) {
@@ -114,7 +115,7 @@ func looked(c *cli.Context) (x experiment.Looked, o options, length time.Duratio
 	x.Looking.Budget = o.overhead
 	x.MaxDepth, x.Source, x.Live = o.maxDepth, sourceFile, o.live.follow()
 	args := c.Args().Slice()
-	if given(c, "pid") {
+	if flags.Given(c, "pid") {
 		x.PID = c.Int("pid")
 		if x.Name, err = processName(x.PID); err != nil {
 			return x, o, 0, exit.Usage("--pid: %w", err)
@@ -132,10 +133,10 @@ func looked(c *cli.Context) (x experiment.Looked, o options, length time.Duratio
 	if x.PID == 0 {
 		x.Name = strings.Join(args, " ")
 	}
-	if given(c, "duration") && x.PID == 0 {
+	if flags.Given(c, "duration") && x.PID == 0 {
 		return x, o, 0, exit.Usage("%s", durationOfPid)
 	}
-	if length, err = duration(c.String("duration")); err != nil {
+	if length, err = flags.Duration(c.String("duration")); err != nil {
 		return x, o, 0, exit.Usage("-d: %w", err)
 	}
 	return x, o, length, nil

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/cli/tell"
 	"cg/monitor"
 	"cg/monitor/annotate"
@@ -77,7 +78,7 @@ a file cannot be written; 2 usage.`,
 			&cli.IntFlag{Name: "top", Value: 20, Usage: "list `N` processes and N control groups at most, 0 for none"},
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" +
 				sensorNames() + "); default: all that measure, else the estimate"},
-			sysrootFlag(),
+			flags.Sysroot(),
 		}, slices.Concat(requestFlags(), targetFlags(), brokerFlags())...),
 		Action: runMonitor,
 	}
@@ -103,7 +104,7 @@ const (
 )
 
 func monitorInterval(s string) (time.Duration, error) {
-	every, err := duration(s)
+	every, err := flags.Duration(s)
 	if err == nil && (every < leastMonitorInterval || every > mostMonitorInterval) {
 		err = fmt.Errorf("%v cannot be kept: use %v to %v", every, leastMonitorInterval, mostMonitorInterval)
 	}
@@ -118,7 +119,7 @@ func runMonitor(c *cli.Context) error {
 	if err != nil {
 		return exit.Usage("-i: %w", err)
 	}
-	length, err := duration(c.String("duration"))
+	length, err := flags.Duration(c.String("duration"))
 	if err != nil {
 		return exit.Usage("-d: %w", err)
 	}
@@ -247,7 +248,7 @@ func openMonitorOutputs(c *cli.Context, cpu string) (*monitorOutputs, error) {
 	o.live = !o.quiet && term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("TERM") != "dumb"
 	var rotation jsonl.Rotation
 	var err error
-	if c.String("jsonl") == "" && given(c, "rotate") {
+	if c.String("jsonl") == "" && flags.Given(c, "rotate") {
 		return nil, exit.Usage("--rotate is for --jsonl")
 	}
 	if c.String("jsonl") != "" && c.IsSet("rotate") {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/cli/tell"
 	"cg/monitor"
 	"cg/monitor/metrics"
@@ -46,7 +47,7 @@ const senderPatience = 3 * time.Second
 func (o *monitorOutputs) openBroker(c *cli.Context) error {
 	if c.String("mqtt") == "" {
 		for _, name := range []string{"mqtt-prefix", "mqtt-qos"} {
-			if given(c, name) {
+			if flags.Given(c, name) {
 				return exit.Usage("--%s is for --mqtt", name)
 			}
 		}
@@ -119,7 +120,7 @@ func (o *monitorOutputs) openMetrics(c *cli.Context) error {
 		return err
 	}
 	if address == "" && folder == "" {
-		if o.collector == nil && given(c, "max-labels") {
+		if o.collector == nil && flags.Given(c, "max-labels") {
 			return exit.Usage("--max-labels is for --serve, --textfile and --otlp")
 		}
 		return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/cli/flags"
 	"cg/cli/tell"
 	"cg/config"
 	"cg/monitor"
@@ -114,7 +115,7 @@ type rereading struct {
 func (r *rereading) texts(name string) []string {
 	i := slices.IndexFunc(r.c.Command.Flags, func(f cli.Flag) bool { return f.Names()[0] == name })
 	f := r.c.Command.Flags[i]
-	if given(r.c, name) {
+	if flags.Given(r.c, name) {
 		if _, several := f.(*cli.StringSliceFlag); several {
 			return r.c.StringSlice(name)
 		}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/cli/tell"
 	"cg/monitor"
 	"cg/monitor/annotate"
@@ -32,7 +33,7 @@ func requestFlags() []cli.Flag {
 // openSocket opens what --socket asks for.
 func (o *monitorOutputs) openSocket(c *cli.Context) (err error) {
 	if c.String("socket") == "" {
-		if given(c, "socket-group") {
+		if flags.Given(c, "socket-group") {
 			return exit.Usage("--socket-group is for --socket")
 		}
 		return nil
@@ -52,12 +53,12 @@ const (
 // openSpans opens what --otlp-listen asks for.
 func (o *monitorOutputs) openSpans(c *cli.Context) error {
 	if c.String("otlp-listen") == "" {
-		if given(c, "otlp-history") {
+		if flags.Given(c, "otlp-history") {
 			return exit.Usage("--otlp-history is for --otlp-listen")
 		}
 		return nil
 	}
-	keep, err := duration(c.String("otlp-history"))
+	keep, err := flags.Duration(c.String("otlp-history"))
 	if err == nil && (keep < leastHistory || keep > mostHistory) {
 		err = fmt.Errorf("%v cannot be kept: use %v to %v", keep, leastHistory, mostHistory)
 	}

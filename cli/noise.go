@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/measure"
 	"cg/report"
 )
@@ -58,7 +59,7 @@ func baselineFlag() cli.Flag {
 
 // baselineTime reads the time of --baseline; "" is none.
 func baselineTime(s string) (time.Duration, error) {
-	d, err := duration(s)
+	d, err := flags.Duration(s)
 	if err == nil && s != "" && (d < leastBaseline || d > mostBaseline) {
 		err = fmt.Errorf("%v is out of range: use %v to %v", d, leastBaseline, mostBaseline)
 	}

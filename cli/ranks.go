@@ -18,6 +18,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/cli/tell"
 	"cg/experiment"
 	"cg/launcher"
@@ -56,7 +57,7 @@ func joinRanks(ctx context.Context, c *cli.Context, interval time.Duration, dir 
 		return nil, nil
 	}
 	for _, flag := range alone {
-		if given(c, flag) {
+		if flags.Given(c, flag) {
 			return nil, exit.Usage("--ranks: each rank writes its report into %s, so --%s does not go with it: "+
 				"cg report %s makes other formats of all ranks", name, flag, name)
 		}
@@ -123,7 +124,7 @@ func measurerArgs(c *cli.Context, dir, board string, id ranks.Identity) []string
 			break
 		}
 	}
-	for _, f := range controllerFlags() {
+	for _, f := range flags.OfController() {
 		if name := f.Names()[0]; c.String(name) != "" {
 			args = append(args, "--"+name, c.String(name))
 		}
@@ -279,7 +280,7 @@ func measurerCommand() *cli.Command {
 			&cli.StringFlag{Name: "precision", Value: "medium", Usage: "sampling interval (`TIME`)"},
 			&cli.StringSliceFlag{Name: "sensors", Usage: "use only these `SENSORS`"},
 			baselineFlag(),
-			sysrootFlag(),
+			flags.Sysroot(),
 		},
 		Action: runMeasurer,
 	}
@@ -291,7 +292,7 @@ func runMeasurer(c *cli.Context) error {
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE, unix.SIGTSTP, unix.SIGTTIN,
 		unix.SIGTTOU)
 	releaseInherited()
-	interval, err := precision(c.String("precision"))
+	interval, err := flags.Precision(c.String("precision"))
 	if err != nil {
 		return exit.Usage("-p: %w", err)
 	}

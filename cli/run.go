@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/cli/tell"
 	"cg/experiment"
 	"cg/languages"
@@ -100,7 +101,7 @@ run, or is not found; 2 usage.`,
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" +
 				sensorNames() + "); default: all that measure, else the estimate"},
 			ranksFlag(),
-			sysrootFlag(),
+			flags.Sysroot(),
 		}, slices.Concat(parameterFlags(), noiseFlags(), footprintFlags())...),
 		Action: func(c *cli.Context) error {
 			if c.String("ranks") != "" {
@@ -301,10 +302,10 @@ func seriesOptions(c *cli.Context) (*series, error) {
 	if s.noise, err = noiseLimits(c); err != nil {
 		return nil, err
 	}
-	if s.timeout, err = duration(c.String("timeout")); err != nil {
+	if s.timeout, err = flags.Duration(c.String("timeout")); err != nil {
 		return nil, exit.Usage("--timeout: %w", err)
 	}
-	if s.interval, err = precision(c.String("precision")); err != nil {
+	if s.interval, err = flags.Precision(c.String("precision")); err != nil {
 		return nil, exit.Usage("-p: %w", err)
 	}
 	if c.IsSet("budget") {

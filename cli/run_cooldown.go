@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/cli/tell"
 	"cg/nemb"
 	"cg/nemb/condition"
@@ -45,7 +46,7 @@ func coolDownOf(text string) (c coolDown, err error) {
 			c.celsius = &t
 			continue
 		}
-		d, err := duration(part)
+		d, err := flags.Duration(part)
 		switch {
 		case err != nil || d <= 0:
 			return c, wrong

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/sweep"
 )
 
@@ -72,7 +73,7 @@ func commandLines(c *cli.Context) (argvs [][]string, err error) {
 	case len(lines) > 0 && len(args) > 0:
 		return nil, exit.Usage("-c LINE and CMD do not go together: name the command one way")
 	case len(args) > 0:
-		if given(c, "shell") {
+		if flags.Given(c, "shell") {
 			return nil, exit.Usage("--shell is for -c LINE; CMD runs as it stands")
 		}
 		return [][]string{args}, nil

@@ -17,6 +17,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/cli/tell"
 	"cg/nemb"
 	"cg/nemb/account"
@@ -52,7 +53,7 @@ Exit status: 0; 1 if nothing can be sampled; 125 cg failed; 2 usage.`,
 				Usage: "what is told of GPUs is of the process tree of `PID`; default: of --pid"},
 			&cli.StringFlag{Name: "gauges", Usage: "read these `METRICS` (" + strings.Join(gaugeNames(), ", ") +
 				"), or all that the machine has: all"},
-			sysrootFlag(),
+			flags.Sysroot(),
 		},
 		Action: runSampler,
 	}
@@ -85,7 +86,7 @@ func runSampler(c *cli.Context) error {
 	if c.Args().Present() {
 		return exit.Usage("sampler: %q: it takes only flags (cg sampler --help)", c.Args().First())
 	}
-	interval, err := precision(c.String("precision"))
+	interval, err := flags.Precision(c.String("precision"))
 	if err != nil {
 		return exit.Usage("-p: %w", err)
 	}

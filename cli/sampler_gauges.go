@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/near"
 	"cg/nemb"
 	"cg/nemb/sampler"
@@ -28,14 +29,14 @@ func gaugeNames() (names []string) {
 // sampleGauges reads gauges until over is closed.
 func sampleGauges(c *cli.Context, over <-chan struct{}) error {
 	for _, name := range []string{"sensors", "buffer"} {
-		if given(c, name) {
+		if flags.Given(c, name) {
 			return exit.Usage("--%s is for energies: leave it out with --gauges", name)
 		}
 	}
 	period := time.Duration(spec.GaugePeriodNs)
-	if given(c, "precision") {
+	if flags.Given(c, "precision") {
 		var err error
-		if period, err = precision(c.String("precision")); err != nil {
+		if period, err = flags.Precision(c.String("precision")); err != nil {
 			return exit.Usage("-p: %w", err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/cli/tell"
 	"cg/config"
 	"cg/footprint"
@@ -43,7 +44,7 @@ var notSettings = struct{ commands, flags []string }{
 
 // isSetting reports whether a flag of a command is a setting, too.
 func isSetting(c *cli.Command, f cli.Flag) bool {
-	name := nameOf(f)
+	name := flags.NameOf(f)
 	switch c.Name {
 	case "report": // which has those of rates alone
 		return slices.Contains(rateFlags(), name)
@@ -57,14 +58,14 @@ func isSetting(c *cli.Command, f cli.Flag) bool {
 // checks tell what is wrong with a value, by the name of a flag or of a command
 // and a flag. What is not here the command itself refuses.
 var checks = map[string]func(string) error{
-	"precision":           func(s string) error { _, err := precision(s); return err },
+	"precision":           func(s string) error { _, err := flags.Precision(s); return err },
 	"overhead":            func(s string) error { _, err := overhead(s); return err },
 	"granularity":         func(s string) error { _, err := instrument.ParseGranularity(s); return err },
 	"timeout":             checkTime,
 	"duration":            checkTime,
 	"flush":               checkTime,
 	"cores":               func(s string) error { _, err := processorList(s); return err },
-	"pty":                 oneOf("auto", "always", "never"),
+	"pty":                 flags.OneOf("auto", "always", "never"),
 	"sensors":             checkSensors,
 	"noise-quality":       func(s string) error { _, err := percents(s); return err },
 	"baseline":            func(s string) error { _, err := baselineTime(s); return err },
@@ -79,15 +80,15 @@ var checks = map[string]func(string) error{
 		if whole, _ := gate.Metric(s).Of(); whole.IsEnergy() {
 			s = string(whole)
 		}
-		return oneOf(gate.Metrics()...)(s)
+		return flags.OneOf(gate.Metrics()...)(s)
 	},
 	"gate.threshold":    func(s string) error { _, err := perCent(s); return err },
-	"gate.inconclusive": oneOf("fail", "warn", "pass"),
+	"gate.inconclusive": flags.OneOf("fail", "warn", "pass"),
 	"gate.batch":        func(s string) error { _, err := batch(s); return err },
 	"max-time":          checkTime,
 	"cool-down":         func(s string) error { _, err := coolDownOf(s); return err },
-	meter.Name:          func(s string) error { return new(meters).Set(s) },
-	"log-level":         func(s string) error { _, err := logLevel(s); return err },
+	meter.Name:          func(s string) error { return new(flags.Meters).Set(s) },
+	"log-level":         func(s string) error { _, err := flags.ParseLevel(s); return err },
 	"grid-zone":         checkRate(func(s *footprint.Settings, text string) { s.Zone = text }),
 	"grid-intensity":    checkRate(func(s *footprint.Settings, text string) { s.Intensity = text }),
 	"pue":               checkRate(func(s *footprint.Settings, text string) { s.PUE = text }),
@@ -95,7 +96,7 @@ var checks = map[string]func(string) error{
 	"price":             checkRate(func(s *footprint.Settings, text string) { s.Price = text }),
 }
 
-func checkTime(s string) error { _, err := duration(s); return err }
+func checkTime(s string) error { _, err := flags.Duration(s); return err }
 
 func checkSensors(s string) error {
 	for name := range strings.SplitSeq(s, ",") {
@@ -105,15 +106,6 @@ func checkSensors(s string) error {
 		}
 	}
 	return nil
-}
-
-func oneOf(names ...string) func(string) error {
-	return func(s string) error {
-		if !slices.Contains(names, s) {
-			return fmt.Errorf("%q is not known: %s", s, near.Or(s, names, "use one of "+strings.Join(names, ", ")))
-		}
-		return nil
-	}
 }
 
 func between(least, most int) func(string) error {
@@ -155,7 +147,7 @@ func keys(commands []*cli.Command) []config.Key {
 			if !isSetting(c, f) {
 				continue
 			}
-			name := nameOf(f)
+			name := flags.NameOf(f)
 			if ofGrid(name) != "" {
 				continue
 			}
@@ -176,7 +168,7 @@ func keys(commands []*cli.Command) []config.Key {
 }
 
 func typeOf(f cli.Flag) config.Type {
-	if slices.Contains([]string{"timeout", "duration", "flush", "baseline", "max-time"}, nameOf(f)) {
+	if slices.Contains([]string{"timeout", "duration", "flush", "baseline", "max-time"}, flags.NameOf(f)) {
 		return config.Time
 	}
 	switch f.(type) {
@@ -266,7 +258,7 @@ func layers(files []string, keys []config.Key) ([]config.Settings, error) {
 // setting is what a flag is set to outside of the command line: the environment
 // first, then the files; in each the command's own table before what is for all.
 func setting(command string, f cli.Flag, files []config.Settings) (v config.Value, origin string, ok bool) {
-	name := nameOf(f)
+	name := flags.NameOf(f)
 	variable := "CG_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 	if text := os.Getenv(variable); text != "" {
 		return config.Value{Texts: []string{text}}, variable, true
@@ -321,7 +313,7 @@ func applySettings(c *cli.Context, command string) error {
 		return exit.Usage("%w", err)
 	}
 	for _, f := range c.Command.Flags {
-		name := nameOf(f)
+		name := flags.NameOf(f)
 		if !isSetting(c.Command, f) {
 			continue
 		}
@@ -350,10 +342,7 @@ func applySettings(c *cli.Context, command string) error {
 				return exit.Usage("%s: %w", origin, err)
 			}
 		}
-		if c.App.Metadata == nil {
-			c.App.Metadata = map[string]any{}
-		}
-		c.App.Metadata["from settings: "+name] = true
+		flags.FromSettings(c, name)
 	}
 	if refused == "" {
 		return nil
@@ -377,12 +366,8 @@ func notOfAProject(flag string) string {
 // machine. With an address of its own a project would be sent the user's password, and with a meter of its own it
 // would run a command.
 func ofTheUser(f cli.Flag) bool {
-	return slices.ContainsFunc(controllerFlags(), func(o cli.Flag) bool { return nameOf(o) == nameOf(f) })
-}
-
-// given tells whether a flag stands on the command line.
-func given(c *cli.Context, name string) bool {
-	return c.IsSet(name) && c.App.Metadata["from settings: "+name] == nil
+	return slices.ContainsFunc(flags.OfController(),
+		func(o cli.Flag) bool { return flags.NameOf(o) == flags.NameOf(f) })
 }
 
 // ofTable are the values of a table whose names are free, those of the strongest

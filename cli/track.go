@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/cli/tell"
 	"cg/near"
 	"cg/nemb/condition"
@@ -48,9 +49,9 @@ func trackCommand() *cli.Command {
 		&cli.BoolFlag{Name: "append", Usage: "add to files that are there"},
 		&cli.StringFlag{Name: "duration", Usage: "stop after `TIME` (seconds, or such as 1m30s)"},
 		&cli.IntFlag{Name: "until-pid", Usage: "stop when process `PID` ends"},
-		levelFlag("l"), // WattAMeter's
+		flags.Level("l"), // WattAMeter's
 		&cli.IntFlag{Name: "pairs", Value: 10, Usage: "bench: `N` pairs of runs"},
-		sysrootFlag(),
+		flags.Sysroot(),
 	}, trackBrokerFlags()...)...)
 	return &cli.Command{
 		Name:      "track",
@@ -101,7 +102,7 @@ func runTrack(c *cli.Context) error {
 		return err
 	}
 	config.Log = tell.At
-	duration, err := duration(c.String("duration"))
+	duration, err := flags.Duration(c.String("duration"))
 	if err != nil {
 		return exit.Usage("--duration: %w", err)
 	}
@@ -175,7 +176,7 @@ func trackConfig(c *cli.Context) (track.Config, error) {
 	if n := c.Float64("freq-write"); !(n >= 1 && n <= 1e9) && n != 0 {
 		return config, exit.Usage("-f: %v is no number of readings: use 1 or more, or 0", n)
 	}
-	if config.Flush, err = duration(c.String("flush")); err != nil || config.Flush <= 0 {
+	if config.Flush, err = flags.Duration(c.String("flush")); err != nil || config.Flush <= 0 {
 		return config, exit.Usage("--flush: %q is not a time: use seconds, or such as 500ms", c.String("flush"))
 	}
 	if config.Rows == 0 && !c.IsSet("flush") {
@@ -208,7 +209,7 @@ func trackFilenameCommand() *cli.Command {
 each tracker, or the file with the line of the run (--format wattameter). When
 they are there, everything has been opened.`,
 		Flags:        append(trackFileFlags(), settingsFlag()),
-		OnUsageError: usageError,
+		OnUsageError: flags.UsageError,
 		Action: func(c *cli.Context) error {
 			if err := applySettings(c, "track"); err != nil {
 				return err
@@ -293,7 +294,7 @@ func runTrackBench(c *cli.Context, config track.Config) error {
 				"use bench, filename, merge, start, status, stop, or only flags"))
 	}
 	for _, name := range append([]string{"duration", "until-pid", "append", "output-dir"}, brokerOf...) {
-		if given(c, name) {
+		if flags.Given(c, name) {
 			return exit.Usage("--%s: bench keeps no files and ends by itself", name)
 		}
 	}

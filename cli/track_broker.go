@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/mqtt"
 	"cg/track"
 )
@@ -46,7 +47,7 @@ const keptMessages = 10000
 func openTrackBroker(c *cli.Context, config *track.Config) (*mqtt.Publisher, error) {
 	if c.String("mqtt-broker") == "" {
 		for _, name := range brokerOf[1:] {
-			if given(c, name) {
+			if flags.Given(c, name) {
 				return nil, exit.Usage("--%s is for --mqtt-broker", name)
 			}
 		}

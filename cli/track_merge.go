@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/cli/tell"
 	"cg/report/format"
 	"cg/track/energylog"
@@ -34,7 +35,7 @@ Exit status: 0; 1 if a log cannot be read, or they have no time in common; 2 usa
 			&cli.StringFlag{Name: "export-plot",
 				Usage: "draw the power over time to `FILE` (.svg, .png; .html, a page with the figures)"},
 		},
-		OnUsageError: usageError,
+		OnUsageError: flags.UsageError,
 		Action:       runTrackMerge,
 	}
 }
@@ -96,7 +97,7 @@ func mergeStep(c *cli.Context) (time.Duration, error) {
 	if !c.IsSet("step") {
 		return 0, nil
 	}
-	step, err := duration(c.String("step"))
+	step, err := flags.Duration(c.String("step"))
 	if err != nil || step < time.Microsecond {
 		return 0, exit.Usage("--step: %q is no time between two moments: use seconds, or such as 100ms",
 			c.String("step"))

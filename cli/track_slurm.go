@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/cli/tell"
 	"cg/track/slurm"
 )
@@ -27,14 +28,14 @@ func slurmPatienceFlag() cli.Flag {
 	return &cli.StringFlag{Name: "within", Value: "60s", Usage: "give up after `TIME`"}
 }
 
-func trackStartCommand(flags []cli.Flag) *cli.Command {
+func trackStartCommand(ofTrack []cli.Flag) *cli.Command {
 	own := []cli.Flag{slurmPatienceFlag(), settingsFlag(),
 		&cli.StringFlag{Name: "id", Aliases: []string{"i"},
 			Usage: "`ID` of the recording; default: that of the job, with a number from the second on"},
 		&cli.StringFlag{Name: "output-dir", Aliases: []string{"o"}, Value: ".",
 			Usage: "write to `DIR` on each node; made if it is not there"},
 	}
-	for _, f := range flags {
+	for _, f := range ofTrack {
 		if !notOnNodes[f.Names()[0]] {
 			own = append(own, f)
 		}
@@ -48,7 +49,7 @@ suffix ID-NODE. What the recorders say is in DIR/cg-track-ID.txt. It prints the 
 
 Exit status: 0; 1 if a node does not record in time: then none does; 2 usage.`,
 		Flags:        own,
-		OnUsageError: usageError,
+		OnUsageError: flags.UsageError,
 		Action:       runTrackStart,
 	}
 }
@@ -63,7 +64,7 @@ files are complete.
 
 Exit status: 0; 1 if there is none, or it does not end in time; 2 usage.`,
 		Flags:        []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "end all of them"}, slurmPatienceFlag()},
-		OnUsageError: usageError,
+		OnUsageError: flags.UsageError,
 		Action:       runTrackStop,
 	}
 }
@@ -75,7 +76,7 @@ func trackStatusCommand() *cli.Command {
 		Description: `Prints the step, the id, the time and the nodes of each.
 
 Exit status: 0; 1 if Slurm does not tell; 2 usage.`,
-		OnUsageError: usageError,
+		OnUsageError: flags.UsageError,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return exit.Usage("track status: %q: it takes no arguments", c.Args().First())
@@ -115,7 +116,7 @@ func slurmError(err error) error {
 }
 
 func slurmWithin(c *cli.Context) (time.Duration, error) {
-	d, err := duration(c.String("within"))
+	d, err := flags.Duration(c.String("within"))
 	if err != nil || d < time.Second {
 		return 0, exit.Usage("--within: %q is not a time of 1 s or more", c.String("within"))
 	}
@@ -144,7 +145,7 @@ func runTrackStart(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if given(c, brokerPassword) { // arguments are visible to others; srun hands on the environment
+	if flags.Given(c, brokerPassword) { // arguments are visible to others; srun hands on the environment
 		if err := os.Setenv(brokerPasswordVariable, c.String(brokerPassword)); err != nil {
 			return exit.Failure("track start: --mqtt-password: %w", err)
 		}
@@ -178,7 +179,7 @@ func onNodes(c *cli.Context) (recorder, names []string, err error) {
 	ofNames := map[string]bool{"tracker": true, "format": true, "config": true}
 	for _, f := range c.Command.Flags {
 		name := f.Names()[0]
-		if name == "within" || name == brokerPassword || notOnNodes[name] || !given(c, name) {
+		if name == "within" || name == brokerPassword || notOnNodes[name] || !flags.Given(c, name) {
 			continue
 		}
 		var values []string

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/cli/tell"
 	"cg/nemb/simulate"
 	"cg/nemb/validate"
@@ -58,7 +59,7 @@ wrong by more than 1 %, or a program cannot be run.`,
 					"`FILE`, to be sent to others"},
 			&cli.StringFlag{Name: "phase", Value: "10s",
 				Usage: "with --report, watch for `TIME` as the machine is, and for as long with all processors busy"},
-			sysrootFlag(),
+			flags.Sysroot(),
 			&cli.BoolFlag{Name: "program",
 				Usage: "run programs in place of that, on simulated counters that show what " +
 					"these programs say they use (root)"},

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/cli/tell"
 	"cg/nemb/validate"
 	"cg/report/figures"
@@ -34,7 +35,7 @@ func reportHardware(c *cli.Context) error {
 				"leave it out", flag)
 		}
 	}
-	phase, err := duration(c.String("phase"))
+	phase, err := flags.Duration(c.String("phase"))
 	if err != nil || phase < leastPhase || phase > mostPhase {
 		return exit.Usage("--phase: %q: use a time from %v to %v", c.String("phase"), leastPhase, mostPhase)
 	}

@@ -1,4 +1,4 @@
-package cli
+package flags
 
 import (
 	"fmt"
@@ -10,11 +10,11 @@ import (
 	"cg/nemb/sensor/meter"
 )
 
-// meters is the flag of meters that the user names.
-type meters []nemb.Meter
+// Meters is the flag of meters that the user names.
+type Meters []nemb.Meter
 
 // Set adds the meters of a text, each a line: a variable of the environment may have several.
-func (m *meters) Set(text string) error {
+func (m *Meters) Set(text string) error {
 	more, err := meter.ParseAll(text)
 	if err != nil {
 		return err
@@ -28,17 +28,17 @@ func (m *meters) Set(text string) error {
 	return nil
 }
 
-func (m *meters) String() string { return "" }
+func (m *Meters) String() string { return "" }
 
-func meterFlag() cli.Flag {
-	return &cli.GenericFlag{Name: meter.Name, Value: &meters{},
+func Meter() cli.Flag {
+	return &cli.GenericFlag{Name: meter.Name, Value: &Meters{},
 		Usage: "read a meter: `COVERS,unit=UNIT,error=ERROR,WHERE`, such as 'wall,unit=W,error=2%,exec:COMMAND' " +
 			"(docs/sensors.md); may be given several times"}
 }
 
-// metersOf are the meters that a command's flags, or its settings, name.
-func metersOf(c *cli.Context) []nemb.Meter {
-	if all, is := c.Generic(meter.Name).(*meters); is {
+// MetersOf are the meters that a command's flags, or its settings, name.
+func MetersOf(c *cli.Context) []nemb.Meter {
+	if all, is := c.Generic(meter.Name).(*Meters); is {
 		return *all
 	}
 	return nil
