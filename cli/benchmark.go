@@ -15,6 +15,7 @@ import (
 
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/machine"
 	"cg/cli/tell"
 	"cg/experiment"
 	"cg/launcher"
@@ -46,7 +47,7 @@ Exit status: 0; 1 if the load could not be done; 2 usage; 125 cg failed.`,
 			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium",
 				Usage: "sampling `INTERVAL`: low, medium or high (100, 10, 1 ms)"},
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" +
-				sensorNames() + "); default: all that measure, else the estimate"},
+				machine.SensorNames() + "); default: all that measure, else the estimate"},
 			&cli.BoolFlag{Name: "verbose", Usage: "show every warning"},
 			flags.Sysroot(),
 		},
@@ -94,11 +95,11 @@ func runBenchmark(c *cli.Context) error {
 		return err
 	}
 	defer out.abandon()
-	machine, err := openMachine(c.Context, c)
+	here, err := machine.Open(c.Context, c)
 	if err != nil {
 		return err
 	}
-	defer machine.close()
+	defer here.Close()
 	// they end the load, and the report tells of what was done
 	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	command := launcher.Cmd{Pty: launcher.Never, Args: []string{self, "load",
@@ -108,7 +109,7 @@ func runBenchmark(c *cli.Context) error {
 	if jsonOnStdout(c) {
 		command.Stdout, command.Stderr = os.Stderr, os.Stderr
 	}
-	conditions, done := runConditions(machine, interval)
+	conditions, done := here.Conditions(interval)
 	defer done()
 	conditions.Terminated = nil // it ends the load
 	r, err := experiment.Plain{Conditions: conditions, Command: command, Name: "benchmark " + kind}.Run()
@@ -164,7 +165,7 @@ func loadCommand() *cli.Command {
 
 // runSquare is the load by which cg doctor --gpu finds how readings follow a GPU's power.
 func runSquare(c *cli.Context) error {
-	root, err := sysroot(c)
+	root, err := machine.Root(c)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/machine"
 	"cg/cli/tell"
 	"cg/nemb/processor"
 	"cg/nemb/sensor/estimate"
@@ -64,7 +65,7 @@ func runCalibrate(c *cli.Context) error {
 	if ways != 1 || c.IsSet("idle") != c.IsSet("load") {
 		return exit.Usage("calibrate: use --idle W and --load W, or --from REPORT twice, or --show, or --remove")
 	}
-	root, err := sysroot(c)
+	root, err := machine.Root(c)
 	if err != nil {
 		return err
 	}

@@ -20,9 +20,6 @@ import (
 	"cg/version"
 )
 
-// Version is the version of cg.
-const Version = version.Cg
-
 // commands lists the commands. A new command is a new file and a line here.
 func commands() []*cli.Command {
 	all := []*cli.Command{
@@ -79,7 +76,7 @@ func Main(args []string) int {
 	app := &cli.App{
 		Name:                   "cg",
 		Usage:                  "shows how much energy your code uses, in joules",
-		Version:                Version,
+		Version:                version.Cg,
 		Commands:               commands(),
 		Writer:                 os.Stdout,
 		ErrWriter:              os.Stderr,

@@ -21,6 +21,7 @@ import (
 	"cg/report/compare"
 	"cg/report/format"
 	"cg/report/saved"
+	"cg/version"
 )
 
 func compareCommand() *cli.Command {
@@ -224,7 +225,7 @@ func compareOptions(c *cli.Context) (o compare.Options, err error) {
 		return o, fmt.Errorf("--top: %d is no number of functions: use 1 or more, or 0 for all", n)
 	}
 	o = compare.Options{Threshold: percent / 100, Allow: c.Bool("allow-different"), Command: c.Int("command") - 1,
-		Version: Version}
+		Version: version.Cg}
 	if o.Command < 0 {
 		return o, fmt.Errorf("--command: %d is no number of a command: they count from 1", o.Command+1)
 	}

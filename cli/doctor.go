@@ -12,6 +12,7 @@ import (
 
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/machine"
 	"cg/cli/tell"
 	"cg/languages"
 	"cg/manual"
@@ -40,7 +41,7 @@ estimates); 2 usage.`,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print it as JSON"},
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "only these `SENSORS` (" +
-				sensorNames() + ")"},
+				machine.SensorNames() + ")"},
 			&cli.BoolFlag{Name: "gpu", Usage: "look at NVIDIA's GPUs alone: how often each counter moves, what the " +
 				"driver tells of processes, kernels, and performance counters"},
 			flags.Sysroot(),
@@ -53,7 +54,7 @@ func runDoctor(c *cli.Context) error {
 	if c.Args().Present() {
 		return exit.Usage("doctor takes no arguments: %q", c.Args().First())
 	}
-	root, err := sysroot(c)
+	root, err := machine.Root(c)
 	if err != nil {
 		return err
 	}

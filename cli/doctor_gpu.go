@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/machine"
 	"cg/cli/tell"
 	"cg/load"
 	"cg/nemb"
@@ -35,7 +36,7 @@ func runDoctorGPU(c *cli.Context, root nemb.Root) error {
 	}
 	d := doctor.GPUs(root, watchedGPU)
 	for _, found := range d.Habits(root, func(uuid string) ([]habits.Busy, error) { return squareLoad(root, uuid) }) {
-		folder, ok := habitsFolder()
+		folder, ok := machine.HabitsFolder()
 		if !ok {
 			break // the diagnosis is none of what is kept
 		}

@@ -15,6 +15,7 @@ import (
 	"cg/measure"
 	"cg/report"
 	"cg/report/format"
+	"cg/version"
 )
 
 // eventLog is the file of --events. The place is tried before the program runs;
@@ -52,7 +53,7 @@ func (l *eventLog) begin(r *report.Run, clock checkpoint.Clock) (*events.Writer,
 		}
 	}
 	l.writer = events.NewWriter(l.part,
-		events.Info{RunID: r.Meta.RunID, Tool: "cg " + Version, Clock: clock.String(), PID: os.Getpid()})
+		events.Info{RunID: r.Meta.RunID, Tool: "cg " + version.Cg, Clock: clock.String(), PID: os.Getpid()})
 	return l.writer, nil
 }
 

@@ -19,6 +19,8 @@ import (
 
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/folders"
+	"cg/cli/machine"
 	"cg/cli/tell"
 	"cg/gate"
 	"cg/launcher"
@@ -103,7 +105,7 @@ func gateFlags() []cli.Flag {
 		&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium",
 			Usage: "sampling `INTERVAL`: low, medium or high (100, 10, 1 ms)"},
 		&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" +
-			sensorNames() + "); default: all that measure, else the estimate"},
+			machine.SensorNames() + "); default: all that measure, else the estimate"},
 		flags.Sysroot(),
 	}, languageFlags()...)
 }
@@ -149,10 +151,10 @@ func (k *check) onMachine(c *cli.Context, missing string,
 		}
 	}()
 	account.Prepare()
-	if k.machine, err = openMachine(ctx, c); err != nil {
+	if k.machine, err = machine.Open(ctx, c); err != nil {
 		return err
 	}
-	defer k.machine.close()
+	defer k.machine.Close()
 	home, err := os.Getwd()
 	if err != nil {
 		return exit.Self("%w", err)
@@ -163,7 +165,7 @@ func (k *check) onMachine(c *cli.Context, missing string,
 // inTrees calls judge while the sides stand in worktrees of their own, built, and
 // removes these afterwards. It returns to home.
 func (k *check) inTrees(ctx context.Context, home string, judge func() error) (err error) {
-	folder, err := runDir()
+	folder, err := folders.Run()
 	if err != nil {
 		return exit.Self(
 			"no place for the trees of the two revisions: %w (set TMPDIR to a folder that can be written)", err)
@@ -196,7 +198,7 @@ func (k *check) inTrees(ctx context.Context, home string, judge func() error) (e
 	}
 	defer os.Chdir(home)
 	if k.functions {
-		defer prune()
+		defer folders.Prune()
 	}
 	return judge()
 }
@@ -243,7 +245,7 @@ type check struct {
 	inconclusive string // what becomes of an inconclusive check
 	timeout      time.Duration
 	interval     time.Duration
-	machine      *machine
+	machine      *machine.Opened
 	dir          string // of the trees, logs and counts
 	repository   *gate.Repository
 	history      *history // nil for none
@@ -360,7 +362,7 @@ func (k *check) instruments() error {
 		}
 	}
 	counted, period := false, time.Duration(0)
-	for _, s := range k.machine.found.Sensors {
+	for _, s := range k.machine.Found.Sensors {
 		for _, d := range s.Domains() {
 			if d.InTotal {
 				counted = counted || d.Method == nemb.Measured

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"cg/cli/exit"
+	"cg/cli/folders"
 	"cg/cli/tell"
 	"cg/experiment"
 	"cg/gate"
@@ -170,7 +171,7 @@ func (k *check) run(ctx context.Context, side gate.Side, args, env []string) (*r
 	if k.counter != nil && k.plan.Metric == gate.Instructions {
 		command.Prefork = k.counter.Inherit
 	}
-	conditions, stop := runConditions(k.machine, k.interval)
+	conditions, stop := k.machine.Conditions(k.interval)
 	defer stop()
 	conditions.Terminated = nil // there is no verdict then, and nothing to save
 	r, err := experiment.Plain{Conditions: conditions, Command: command, Name: strings.Join(args, " ")}.Run()
@@ -198,10 +199,10 @@ func (k *check) instrumented(ctx context.Context, side gate.Side, args []string)
 		return nil, exit.Self("%w", err)
 	}
 	defer os.RemoveAll(dir)
-	conditions, stop := runConditions(k.machine, k.interval)
+	conditions, stop := k.machine.Conditions(k.interval)
 	defer stop()
 	conditions.Terminated = nil
-	cache, refused := keeping()
+	cache, refused := folders.Cache()
 	x := experiment.Instrumented{
 		Conditions: conditions, Language: lang, Target: target,
 		Options: instrument.Options{Granularity: instrument.Fine},

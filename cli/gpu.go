@@ -10,6 +10,7 @@ import (
 
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/machine"
 	"cg/cli/tell"
 	"cg/near"
 	"cg/pmsampling/cupti"
@@ -43,7 +44,7 @@ Exit status: 2 if no command is named.`,
 
 // openCUPTI loads CUPTI, for a command that cannot do without.
 func openCUPTI(c *cli.Context) (*cupti.Library, error) {
-	root, err := sysroot(c)
+	root, err := machine.Root(c)
 	if err != nil {
 		return nil, err
 	}

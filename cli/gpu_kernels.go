@@ -9,6 +9,7 @@ import (
 
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/machine"
 	"cg/nemb/node"
 	"cg/pmsampling"
 	"cg/pmsampling/beside"
@@ -99,7 +100,7 @@ func gpuCounters(c *cli.Context) (func(beside.Claim) (*beside.Recorder, error), 
 	if err := gpuInterval("gpu-interval", c.String("gpu-interval"), &config); err != nil {
 		return nil, err
 	}
-	root, err := sysroot(c)
+	root, err := machine.Root(c)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +141,7 @@ func kernelLibrary(c *cli.Context) (path, why string, err error) {
 	if name, other, _ := otherInjection(); other != "" {
 		return "", name + " is set (" + other + "): another tool wants to be loaded into the program", nil
 	}
-	root, err := sysroot(c)
+	root, err := machine.Root(c)
 	if err != nil {
 		return "", "", err
 	}

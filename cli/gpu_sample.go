@@ -17,6 +17,7 @@ import (
 
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/machine"
 	"cg/cli/tell"
 	"cg/launcher"
 	"cg/pmsampling"
@@ -24,6 +25,7 @@ import (
 	"cg/pmsampling/cupti"
 	"cg/pmsampling/rows"
 	"cg/shown"
+	"cg/version"
 )
 
 func gpuSampleCommand() *cli.Command {
@@ -260,7 +262,7 @@ func runGPUSample(c *cli.Context) error {
 
 // gpuHead describes a session.
 func gpuHead(l *cupti.Library, s *pmsampling.Session, device int) cgpm.Head {
-	h := cgpm.Head{CgVersion: Version, CUPTIVersion: l.Version, Chip: s.Chip(), Device: device,
+	h := cgpm.Head{CgVersion: version.Cg, CUPTIVersion: l.Version, Chip: s.Chip(), Device: device,
 		StartedUnix: time.Now().UnixNano(), Config: s.Config}
 	if devices, err := l.Devices(); err == nil {
 		h.GPU = devices[device].Name
@@ -363,7 +365,7 @@ func runGPUDecode(c *cli.Context) error {
 	if _, err := openCUPTI(c); err != nil {
 		return err
 	}
-	root, err := sysroot(c)
+	root, err := machine.Root(c)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/machine"
 	"cg/pmsampling"
 	"cg/pmsampling/cupti"
 )
@@ -84,7 +85,7 @@ type gpuServer struct {
 
 // runGPUServe answers until its standard input ends, and gives the GPU back. Signals of a terminal are the program's.
 func runGPUServe(c *cli.Context) (err error) {
-	root, err := sysroot(c)
+	root, err := machine.Root(c)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/machine"
 	"cg/cli/tell"
 	"cg/docs"
 	"cg/gate"
@@ -20,6 +21,7 @@ import (
 	"cg/near"
 	"cg/report/format"
 	"cg/shown"
+	"cg/version"
 )
 
 // groups are the titles of flags in help and man pages, in their order, with the flags below each.
@@ -94,7 +96,7 @@ var wordsOf = map[string]func() []string{
 	"metric":       gate.Metrics,
 	"inconclusive": func() []string { return []string{"fail", "warn", "pass"} },
 	"log-level":    func() []string { return flags.LevelNames },
-	"sensors":      func() []string { return append([]string{"auto"}, strings.Split(sensorNames(), ", ")...) },
+	"sensors":      func() []string { return append([]string{"auto"}, strings.Split(machine.SensorNames(), ", ")...) },
 	"format": func() (all []string) {
 		for _, f := range format.All() {
 			all = append(all, f.Name)
@@ -412,7 +414,7 @@ Exit status: 0; 1 if DIR cannot be written; 2 usage.`,
 				if err != nil {
 					return err
 				}
-				return tell.Put("%s", shown.Safe(page.Man("cg "+Version, related(m, page))))
+				return tell.Put("%s", shown.Safe(page.Man("cg "+version.Cg, related(m, page))))
 			}
 			if c.Args().Present() {
 				return exit.Usage("man: -o writes the pages of all commands: leave out %q", c.Args().First())
@@ -422,7 +424,7 @@ Exit status: 0; 1 if DIR cannot be written; 2 usage.`,
 			}
 			for _, page := range m.All() {
 				name := strings.ReplaceAll(page.Path, " ", "-") + ".1"
-				text := page.Man("cg "+Version, related(m, page))
+				text := page.Man("cg "+version.Cg, related(m, page))
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 					return exit.Failure("man: %w", err)
 				}

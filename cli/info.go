@@ -12,6 +12,7 @@ import (
 
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/machine"
 	"cg/cli/tell"
 	"cg/nemb"
 	"cg/nemb/doctor"
@@ -34,7 +35,7 @@ Exit status: 0; 1 if DIR is no trace or cannot be read; 2 usage.`,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print it as JSON"},
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "only these `SENSORS` (" +
-				sensorNames() + ")"},
+				machine.SensorNames() + ")"},
 			flags.Sysroot(),
 		},
 		Action: runInfo,
@@ -61,7 +62,7 @@ func survey(c *cli.Context) (*doctor.Survey, nemb.Root, error) {
 	if c.Args().Present() {
 		return nil, nemb.Root{}, exit.Usage("%s takes no arguments: %q", c.Command.Name, c.Args().First())
 	}
-	root, err := sysroot(c)
+	root, err := machine.Root(c)
 	if err != nil {
 		return nil, root, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/machine"
 	"cg/cli/tell"
 	"cg/nemb/access"
 	"cg/shown"
@@ -99,7 +100,7 @@ func planSensors(c *cli.Context) (*access.Plan, error) {
 			return nil, exit.Usage("--undo takes back what was done, whatever it was: leave out --%s", flag)
 		}
 	}
-	root, err := sysroot(c)
+	root, err := machine.Root(c)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,8 @@ import (
 
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/folders"
+	"cg/cli/machine"
 	"cg/cli/tell"
 	"cg/events"
 	"cg/experiment"
@@ -29,6 +31,7 @@ import (
 	"cg/nemb/account"
 	"cg/report"
 	"cg/report/repeated"
+	"cg/version"
 )
 
 // languageFlags are those that languages bring along, each once.
@@ -130,7 +133,7 @@ interpreter cannot be run; 127 not found.`,
 				Usage: "draw the run into `FILE`: a page (.html) or a picture (.svg, .png); cg report makes the same " +
 					"of a saved run"},
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" +
-				sensorNames() + "); default: all that measure, else the estimate"},
+				machine.SensorNames() + "); default: all that measure, else the estimate"},
 			&cli.StringFlag{Name: "timeout", Aliases: []string{"t"},
 				Usage: "end the program and its children after `TIME` (seconds, or such as 1m30s): SIGTERM, 5 s " +
 					"later SIGKILL; of --repeat, --warmup and --lines auto each run by itself"},
@@ -163,7 +166,7 @@ interpreter cannot be run; 127 not found.`,
 }
 
 func runMeasure(c *cli.Context) error {
-	run := report.Start(c.String("granularity"), "", os.Args, Version)
+	run := report.Start(c.String("granularity"), "", os.Args, version.Cg)
 	measureProgram := measureOnce
 	often := c.Int("repeat") != 1 || c.Int("warmup") != 0
 	if often {
@@ -234,7 +237,7 @@ func programOf(c *cli.Context) (p program, err error) {
 
 // with is a run of the program under some conditions, with its files in dir.
 func (p program) with(conditions experiment.Conditions, dir string) experiment.Instrumented {
-	cache, refused := keeping()
+	cache, refused := folders.Cache()
 	return experiment.Instrumented{
 		Conditions: conditions, Language: p.language, Target: p.target, Options: p.options.instrument,
 		PlacesOf: p.lines.chosen, Inner: p.inner,
@@ -254,7 +257,7 @@ func (p program) with(conditions experiment.Conditions, dir string) experiment.I
 type stage struct {
 	ctx        context.Context
 	files      *results
-	machine    *machine
+	machine    *machine.Opened
 	conditions experiment.Conditions
 	finish     func(r *experiment.Result) // completes the report before it is written
 	dir        string                     // for the files of a program with checkpoints
@@ -263,7 +266,7 @@ type stage struct {
 
 // onStage opens what the one run of cg measure needs, calls run, and tidies up. open gives the machine, and what is to
 // be done when it is closed.
-func onStage(c *cli.Context, o options, open func(context.Context) (*machine, func(), error),
+func onStage(c *cli.Context, o options, open func(context.Context) (*machine.Opened, func(), error),
 	run func(stage) error) error {
 	rates, err := footprintRates(c)
 	if err != nil {
@@ -280,14 +283,14 @@ func onStage(c *cli.Context, o options, open func(context.Context) (*machine, fu
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
 	account.Prepare()
-	machine, leave, err := open(ctx)
+	here, leave, err := open(ctx)
 	defer leave()
 	if err != nil {
 		return err
 	}
-	defer machine.close()
-	defer prune()
-	conditions, done := runConditions(machine, o.interval)
+	defer here.Close()
+	defer folders.Prune()
+	conditions, done := here.Conditions(o.interval)
 	defer done()
 	conditions.Noise = o.noise
 	finish := func(r *experiment.Result) {
@@ -296,7 +299,7 @@ func onStage(c *cli.Context, o options, open func(context.Context) (*machine, fu
 		}
 		r.Run.Account(rates)
 	}
-	return run(stage{ctx: ctx, files: files, machine: machine, conditions: conditions, finish: finish})
+	return run(stage{ctx: ctx, files: files, machine: here, conditions: conditions, finish: finish})
 }
 
 // measureOnce makes the one run of cg measure. written tells that its report was begun.
@@ -311,8 +314,8 @@ func measureOnce(c *cli.Context, written *bool) error {
 	}
 	var dir string
 	var rank *rankRun
-	open := func(ctx context.Context) (m *machine, leave func(), err error) {
-		folder, remove, err := filesFolder(c)
+	open := func(ctx context.Context) (m *machine.Opened, leave func(), err error) {
+		folder, remove, err := folders.Files(c)
 		if err != nil {
 			return nil, func() {}, err
 		}
@@ -351,7 +354,7 @@ func measureProgram(c *cli.Context, o program, s stage, written *bool) error {
 		x.MeasureIdle = func() (*measure.Baseline, bool, error) {
 			progress.Say("measuring the idle machine for %v", o.baseline)
 			defer progress.End()
-			return s.machine.idle(s.ctx, o.interval, o.baseline)
+			return s.machine.Idle(s.ctx, o.interval, o.baseline)
 		}
 	}
 	r, err := x.Run(s.ctx)
@@ -386,17 +389,6 @@ func addPerCall(r *report.Run, names []string) (err error) {
 		}
 	}
 	return err
-}
-
-// runConditions is what runs of both kinds have. done stops the signals in it.
-func runConditions(m *machine, interval time.Duration) (s experiment.Conditions, done func()) {
-	terminated := make(chan os.Signal, 1)
-	signal.Notify(terminated, unix.SIGTERM, unix.SIGHUP)
-	return experiment.Conditions{
-		Machine:  &experiment.Machine{Root: m.root, Found: m.found, Idle: m.idleMemory()},
-		Interval: interval, Argv: os.Args, Version: Version,
-		Terminated: terminated,
-	}, func() { signal.Stop(terminated) }
 }
 
 // notStarted is the error of a program that was not started.

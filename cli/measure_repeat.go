@@ -14,6 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/folders"
+	"cg/cli/machine"
 	"cg/cli/tell"
 	"cg/experiment"
 	"cg/launcher"
@@ -72,7 +74,7 @@ type measuredSeries struct {
 	stdin      string
 	dir        string
 	keep       bool
-	machine    *machine
+	machine    *machine.Opened
 	benchmarks []byte // lines of --benchfmt, of all runs
 	bench      bool
 	idle       func() (*measure.Baseline, bool, error)
@@ -106,7 +108,7 @@ func measureOften(c *cli.Context, written *bool) error {
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
 	account.Prepare()
-	folder, leave, err := filesFolder(c)
+	folder, leave, err := folders.Files(c)
 	if err != nil {
 		return err
 	}
@@ -114,11 +116,11 @@ func measureOften(c *cli.Context, written *bool) error {
 	s := &measuredSeries{program: p, warmup: c.Int("warmup"), runs: c.Int("warmup") + c.Int("repeat"),
 		by: severalBy(c), stdin: c.String("stdin"), dir: folder.Path,
 		keep: c.Bool("no-cleanup"), bench: c.String("benchfmt") != ""}
-	if s.machine, err = openMachine(ctx, c); err != nil {
+	if s.machine, err = machine.Open(ctx, c); err != nil {
 		return err
 	}
-	defer s.machine.close()
-	defer prune()
+	defer s.machine.Close()
+	defer folders.Prune()
 	s.idle = s.idleOnce(ctx)
 	ended := s.run(ctx)
 	if s.left != nil {
@@ -145,7 +147,7 @@ func (s *measuredSeries) idleOnce(ctx context.Context) func() (*measure.Baseline
 	return func() (*measure.Baseline, bool, error) {
 		var err error
 		if !done {
-			b, none, err = s.machine.idle(ctx, s.interval, s.baseline)
+			b, none, err = s.machine.Idle(ctx, s.interval, s.baseline)
 			done = err == nil
 		}
 		return b, none, err
@@ -220,7 +222,7 @@ func (s *measuredSeries) once(ctx context.Context, k int) (r *experiment.Result,
 		return nil, nil, err
 	}
 	defer in.Close()
-	conditions, done := runConditions(s.machine, s.interval)
+	conditions, done := s.machine.Conditions(s.interval)
 	defer done()
 	conditions.Noise = s.noise
 	x := s.with(conditions, dir)

@@ -16,6 +16,7 @@ import (
 	"cg/attach"
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/machine"
 	"cg/cli/tell"
 	"cg/experiment"
 	"cg/launcher"
@@ -191,14 +192,14 @@ func measureLooked(c *cli.Context, written *bool) error {
 	if err != nil {
 		return err
 	}
-	open := func(ctx context.Context) (*machine, func(), error) {
-		m, err := openMachine(ctx, c)
+	open := func(ctx context.Context) (*machine.Opened, func(), error) {
+		m, err := machine.Open(ctx, c)
 		return m, func() {}, err
 	}
 	return onStage(c, o, open, func(s stage) error {
 		x.Conditions = s.conditions
 		if o.baseline > 0 {
-			if x.Baseline, x.BaselineUnused, err = s.machine.idle(s.ctx, o.interval, o.baseline); err != nil {
+			if x.Baseline, x.BaselineUnused, err = s.machine.Idle(s.ctx, o.interval, o.baseline); err != nil {
 				return err
 			}
 		}

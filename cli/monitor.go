@@ -18,6 +18,7 @@ import (
 
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/machine"
 	"cg/cli/tell"
 	"cg/monitor"
 	"cg/monitor/annotate"
@@ -30,6 +31,7 @@ import (
 	"cg/nemb/population"
 	"cg/report/usage"
 	"cg/shown"
+	"cg/version"
 )
 
 func monitorCommand() *cli.Command {
@@ -77,7 +79,7 @@ a file cannot be written; 2 usage.`,
 				"their own at most; the rest is one"},
 			&cli.IntFlag{Name: "top", Value: 20, Usage: "list `N` processes and N control groups at most, 0 for none"},
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" +
-				sensorNames() + "); default: all that measure, else the estimate"},
+				machine.SensorNames() + "); default: all that measure, else the estimate"},
 			flags.Sysroot(),
 		}, slices.Concat(requestFlags(), targetFlags(), brokerFlags())...),
 		Action: runMonitor,
@@ -129,18 +131,18 @@ func runMonitor(c *cli.Context) error {
 	ctx, hangup, stop := monitorSignals(c)
 	defer stop()
 	debug.SetGCPercent(gcPercent)
-	machine, err := openMachine(ctx, c)
+	here, err := machine.Open(ctx, c)
 	if err != nil {
 		return err
 	}
-	defer machine.close()
-	for _, err := range machine.found.Denied {
+	defer here.Close()
+	for _, err := range here.Found.Denied {
 		tell.Warn(err.Error())
 	}
-	if len(machine.found.Sensors) == 0 {
-		return exit.Failure("monitor: nothing can be read here%s", because(machine.found.Hung))
+	if len(here.Found.Sensors) == 0 {
+		return exit.Failure("monitor: nothing can be read here%s", machine.Because(here.Found.Hung))
 	}
-	machine.recallIdle()
+	here.RecallIdle()
 	host, err := population.Open(population.Config{})
 	if err != nil {
 		return exit.Failure("%w", err)
@@ -150,12 +152,12 @@ func runMonitor(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	out, err := openMonitorOutputs(c, machine.root.CPU().Name)
+	out, err := openMonitorOutputs(c, here.Root.CPU().Name)
 	if err != nil {
 		return err
 	}
 	defer out.close()
-	session, err := monitor.Start(machine.found.Sensors, host, targets, tell.Say)
+	session, err := monitor.Start(here.Found.Sensors, host, targets, tell.Say)
 	if err != nil {
 		return exit.Failure("%w", err)
 	}
@@ -179,7 +181,7 @@ func runMonitor(c *cli.Context) error {
 		return exit.Failure("%w", err)
 	}
 	hostname, _ := os.Hostname()
-	run := usage.Run{CgVersion: Version, Hostname: hostname, CPUModel: machine.root.CPU().Name,
+	run := usage.Run{CgVersion: version.Cg, Hostname: hostname, CPUModel: here.Root.CPU().Name,
 		IntervalS: every.Seconds()}
 	run.Others = slices.Compact(slices.Sorted(slices.Values(condition.Names(append(others, condition.Others()...)))))
 	return out.end(last, usage.New(last, run))

@@ -18,6 +18,7 @@ import (
 	"cg/mqtt"
 	"cg/report/usage"
 	"cg/shown"
+	"cg/version"
 )
 
 // openExporters opens what --serve, --textfile, --mqtt and --otlp ask for.
@@ -96,8 +97,8 @@ func (o *monitorOutputs) openCollector(c *cli.Context) error {
 		return err
 	}
 	hostname, _ := os.Hostname()
-	config := otlp.Config{URL: c.String("otlp"), Version: Version, Run: o.run, Host: hostname, CPU: o.cpu, Most: most,
-		Warn: func(text string) { tell.Warnf("--otlp: %s", text) }}
+	config := otlp.Config{URL: c.String("otlp"), Version: version.Cg, Run: o.run, Host: hostname, CPU: o.cpu,
+		Most: most, Warn: func(text string) { tell.Warnf("--otlp: %s", text) }}
 	if o.collector, err = otlp.Open(config); err != nil {
 		return exit.Usage("--otlp: %w", err)
 	}
@@ -126,7 +127,7 @@ func (o *monitorOutputs) openMetrics(c *cli.Context) error {
 		return nil
 	}
 	o.quiet = o.quiet || !o.live
-	o.exporter = metrics.New(Version, o.run, most)
+	o.exporter = metrics.New(version.Cg, o.run, most)
 	if folder != "" {
 		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 			return exit.Usage("--textfile: %s is no folder: name the one of node_exporter's "+

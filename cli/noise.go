@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"cg/cli/exit"
 	"cg/cli/flags"
-	"cg/measure"
 	"cg/report"
 )
 
@@ -64,23 +62,6 @@ func baselineTime(s string) (time.Duration, error) {
 		err = fmt.Errorf("%v is out of range: use %v to %v", d, leastBaseline, mostBaseline)
 	}
 	return d, err
-}
-
-// idle measures the machine before the program starts. unused is set where
-// nothing measures its power.
-func (m *machine) idle(ctx context.Context, interval, span time.Duration) (b *measure.Baseline, unused bool,
-	err error) {
-	if span == 0 {
-		return nil, false, nil
-	}
-	b, err = measure.MeasureIdle(ctx, m.found.Sensors, interval, span)
-	switch {
-	case ctx.Err() != nil:
-		err = exit.With(128+int(exit.Interrupted(ctx)), "interrupted before the program was started")
-	case err != nil:
-		err = exit.Self("--baseline: %w", err)
-	}
-	return b, b == nil && err == nil, err
 }
 
 // percents reads the limits of the qualities.

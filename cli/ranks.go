@@ -19,6 +19,8 @@ import (
 	"cg/checkpoint"
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/folders"
+	"cg/cli/machine"
 	"cg/cli/tell"
 	"cg/experiment"
 	"cg/launcher"
@@ -27,6 +29,7 @@ import (
 	"cg/nemb/node"
 	"cg/ranks"
 	"cg/runtimes"
+	"cg/version"
 )
 
 // ranksFlag is the flag of commands whose program may be a rank of a run.
@@ -70,14 +73,15 @@ func joinRanks(ctx context.Context, c *cli.Context, interval time.Duration, dir 
 	if name, err = filepath.Abs(name); err != nil {
 		return nil, exit.Self("--ranks: %w", err)
 	}
-	if r.folder, err = ranks.Create(name, Version, id); err != nil {
+	if r.folder, err = ranks.Create(name, version.Cg, id); err != nil {
 		return nil, exit.Self("%w", err)
 	}
 	host, _ := os.Hostname()
 	now := time.Now().UnixNano()
-	r.rank = ranks.Rank{Format: ranks.Version, CgVersion: Version, Identity: id, Hostname: host, BootID: ranks.BootID(),
-		PID: os.Getpid(), State: ranks.Running, StartedUnixNs: now, StartedMonoNs: int64(checkpoint.Monotime()),
-		CPUs: processors(), ShareUj: map[string]uint64{}, Warnings: []ranks.Warning{}}
+	r.rank = ranks.Rank{Format: ranks.Version, CgVersion: version.Cg, Identity: id, Hostname: host,
+		BootID: ranks.BootID(), PID: os.Getpid(), State: ranks.Running, StartedUnixNs: now,
+		StartedMonoNs: int64(checkpoint.Monotime()), CPUs: processors(), ShareUj: map[string]uint64{},
+		Warnings: []ranks.Warning{}}
 	if err := r.folder.Begin(r.rank); err != nil {
 		return nil, exit.Self("%w", err)
 	}
@@ -136,15 +140,15 @@ func measurerArgs(c *cli.Context, dir, board string, id ranks.Identity) []string
 }
 
 // machine is where the program is measured: the sensors of a rank are its shares.
-func (r *rankRun) machine(ctx context.Context, c *cli.Context) (*machine, error) {
+func (r *rankRun) machine(ctx context.Context, c *cli.Context) (*machine.Opened, error) {
 	if r == nil {
-		return openMachine(ctx, c)
+		return machine.Open(ctx, c)
 	}
-	root, err := sysroot(c)
+	root, err := machine.Root(c)
 	if err != nil {
 		return nil, err
 	}
-	return &machine{root: root, found: nemb.Found{Sensors: []nemb.Sensor{r.member.Sensor()}}}, nil
+	return &machine.Opened{Root: root, Found: nemb.Found{Sensors: []nemb.Sensor{r.member.Sensor()}}}, nil
 }
 
 // share is what the program has of its node, nil for one that is no rank.
@@ -211,7 +215,7 @@ func (r *rankRun) followMPI(ctx context.Context, dir string) error {
 	if !slices.Contains([]string{ranks.OpenMPI, ranks.MPICH, ranks.Slurm}, r.rank.Launcher) {
 		return nil
 	}
-	cache, _ := keeping()
+	cache, _ := folders.Cache()
 	library, _, err := runtimes.Library(ctx, "mpi.c", cache, dir)
 	if err != nil {
 		if r.rank.Rank == 0 {
@@ -304,22 +308,22 @@ func runMeasurer(c *cli.Context) error {
 	if err != nil {
 		return exit.Self("%w", err)
 	}
-	machine, err := openMachine(c.Context, c)
+	here, err := machine.Open(c.Context, c)
 	if err != nil {
 		return err
 	}
-	defer machine.close()
-	if len(machine.found.Sensors) == 0 {
-		return exit.Self("nothing can be sampled here%s", because(slices.Concat(machine.found.Denied,
-			machine.found.Hung)))
+	defer here.Close()
+	if len(here.Found.Sensors) == 0 {
+		return exit.Self("nothing can be sampled here%s", machine.Because(slices.Concat(here.Found.Denied,
+			here.Found.Hung)))
 	}
-	machine.recallIdle()
-	idle, _, err := machine.idle(c.Context, interval, span)
+	here.RecallIdle()
+	idle, _, err := here.Idle(c.Context, interval, span)
 	if err != nil {
 		return err
 	}
-	err = node.Measure(node.Config{Dir: c.String("board"), Run: run, Node: c.String("node"), Version: Version,
-		Sensors: machine.found.Sensors, Interval: interval, CPUModel: machine.root.CPU().Name, Idle: idle.Set})
+	err = node.Measure(node.Config{Dir: c.String("board"), Run: run, Node: c.String("node"), Version: version.Cg,
+		Sensors: here.Found.Sensors, Interval: interval, CPUModel: here.Root.CPU().Name, Idle: idle.Set})
 	if err != nil {
 		return exit.Self("%w", err)
 	}
@@ -353,7 +357,7 @@ func runRank(c *cli.Context) error {
 	account.Prepare()
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
-	folder, err := runDir()
+	folder, err := folders.Run()
 	if err != nil {
 		return exit.Self("no place for the run's files: %w (set TMPDIR to a folder that can be written)", err)
 	}
@@ -364,11 +368,11 @@ func runRank(c *cli.Context) error {
 	}
 	defer rank.leave()
 	offered := offer(folder.Path)
-	machine, err := rank.machine(ctx, c)
+	here, err := rank.machine(ctx, c)
 	if err != nil {
 		return err
 	}
-	defer machine.close()
+	defer here.Close()
 	command := launcher.Cmd{Args: planned.argv, Pty: launcher.Never, Timeout: s.timeout, Env: offered()}
 	if planned.stdin != "" {
 		if command.Stdin, err = os.Open(planned.stdin); err != nil {
@@ -376,7 +380,7 @@ func runRank(c *cli.Context) error {
 		}
 		defer command.Stdin.Close()
 	}
-	conditions, done := runConditions(machine, s.interval)
+	conditions, done := here.Conditions(s.interval)
 	defer done()
 	conditions.Noise, conditions.Share = s.noise, rank.share()
 	r, err := experiment.Plain{Conditions: conditions, Command: command, Name: strings.Join(planned.argv, " ")}.Run()

@@ -28,6 +28,7 @@ import (
 	"cg/report/stream"
 	"cg/report/usage"
 	"cg/report/verdict"
+	"cg/version"
 )
 
 func reportCommand() *cli.Command {
@@ -66,7 +67,7 @@ Exit status: 0; 1 if a run cannot be read or written down; 2 usage.`,
 				"(2.4e9); without, such events are only in an order"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
 				Usage: "write to `FILE` (- for standard output, the default); " +
-					format.Names(folders((*report.Run)(nil)), "and") + ": to a new folder of files"},
+					format.Names(folderFormats((*report.Run)(nil)), "and") + ": to a new folder of files"},
 			&cli.StringFlag{Name: "events", Usage: "of " + timed +
 				": show calls over time from the log `FILE` that cg measure --events kept; default: where the run " +
 				"says it is"},
@@ -377,7 +378,7 @@ func verified(name string) ([]string, error) {
 	}
 	head, err := report.HeadOf(f)
 	if err == nil && head.Holds["command"] && !head.Holds["ledger"] {
-		faults, err := repeated.Verify(f, Version)
+		faults, err := repeated.Verify(f, version.Cg)
 		if err != nil {
 			err = exit.Failure("%s: %w", inputName(name), err)
 		}

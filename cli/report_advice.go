@@ -7,6 +7,7 @@ import (
 	"cg/report"
 	"cg/report/advice"
 	"cg/report/format"
+	"cg/version"
 )
 
 // shownKind is a document of the kind that is shown: of what files hold, or advice on it.
@@ -29,7 +30,7 @@ func advised(c *cli.Context, d format.Document) (format.Document, error) {
 	if !is {
 		return nil, exit.Failure("--advice is for one run of cg measure, and this is %s", d.Kind())
 	}
-	a, err := advice.Of(r, Version)
+	a, err := advice.Of(r, version.Cg)
 	if err != nil {
 		return nil, exit.Failure("--advice: %w", err)
 	}

@@ -17,8 +17,8 @@ func formatsWith(has func(format.Format) bool) []format.Format {
 	return slices.DeleteFunc(format.Of((*report.Run)(nil)), func(f format.Format) bool { return !has(f) })
 }
 
-// folders are the formats that write a kind of document as a folder.
-func folders(d format.Document) []format.Format {
+// folderFormats are the formats that write a kind of document as a folder.
+func folderFormats(d format.Document) []format.Format {
 	return formatsWith(func(f format.Format) bool { return f.IsFolder(d) })
 }
 

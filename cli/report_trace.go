@@ -23,6 +23,7 @@ import (
 	"cg/report/format"
 	"cg/report/iotrace"
 	"cg/track/energylog"
+	"cg/version"
 )
 
 // fromTrace is what --from says for a trace of Recorder.
@@ -59,7 +60,7 @@ func reportTrace(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	d := &iotrace.Document{Name: names[0], Version: Version, Most: most}
+	d := &iotrace.Document{Name: names[0], Version: version.Cg, Most: most}
 	if d.Trace, err = recorder.Open(names[0]); err != nil {
 		return exit.Failure("%s: %w", names[0], err)
 	}

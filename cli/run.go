@@ -21,6 +21,8 @@ import (
 
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/folders"
+	"cg/cli/machine"
 	"cg/cli/tell"
 	"cg/experiment"
 	"cg/languages"
@@ -33,6 +35,7 @@ import (
 	_ "cg/report/format/all"
 	"cg/report/repeated"
 	"cg/shown"
+	"cg/version"
 	"cg/work"
 )
 
@@ -99,7 +102,7 @@ run, or is not found; 2 usage.`,
 			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium",
 				Usage: "sampling `INTERVAL`: low, medium or high (100, 10, 1 ms)"},
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" +
-				sensorNames() + "); default: all that measure, else the estimate"},
+				machine.SensorNames() + "); default: all that measure, else the estimate"},
 			ranksFlag(),
 			flags.Sysroot(),
 		}, slices.Concat(parameterFlags(), noiseFlags(), footprintFlags())...),
@@ -130,7 +133,7 @@ type series struct {
 	showOutput    bool
 	includeWarmup bool
 	interval      time.Duration
-	machine       *machine
+	machine       *machine.Opened
 	log           string // standard error of the last run
 	env           []string
 	progress      bool
@@ -143,7 +146,7 @@ type series struct {
 }
 
 func runRepeated(c *cli.Context) error {
-	failed := report.Start("", "", os.Args, Version)
+	failed := report.Start("", "", os.Args, version.Cg)
 	written := false
 	err := runOften(c, &written)
 	if status, why := neverRan(err); why != "" && !written && jsonOnStdout(c) && !launcher.Closed(1) {
@@ -175,23 +178,23 @@ func runOften(c *cli.Context, written *bool) error {
 	account.Prepare()
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
-	folder, err := runDir()
+	folder, err := folders.Run()
 	if err != nil {
 		return exit.Self("no place for the run's files: %w (set TMPDIR to a folder that can be written)", err)
 	}
 	defer folder.Remove()
 	offered := offer(folder.Path)
 	defer offered() // before the folder is removed
-	if s.machine, err = openMachine(ctx, c); err != nil {
+	if s.machine, err = machine.Open(ctx, c); err != nil {
 		return err
 	}
-	defer s.machine.close()
-	if err := s.coolDown.check(s.machine.root); err != nil {
+	defer s.machine.Close()
+	if err := s.coolDown.check(s.machine.Root); err != nil {
 		return err
 	}
 	s.log, s.env = filepath.Join(folder.Path, "stderr"), offered()
 
-	if s.base, s.unused, err = s.machine.idle(ctx, s.interval, s.baseline); err != nil {
+	if s.base, s.unused, err = s.machine.Idle(ctx, s.interval, s.baseline); err != nil {
 		return err
 	}
 	result, stopped := s.run(ctx)
@@ -230,12 +233,12 @@ func runOften(c *cli.Context, written *bool) error {
 func offer(dir string) func() []string {
 	env := make(chan []string, 1)
 	go func() {
-		cache, _ := keeping()
+		cache, _ := folders.Cache()
 		env <- languages.WithSDKs(nil, cache, dir)
 	}()
 	return sync.OnceValue(func() []string {
 		offered := <-env
-		cache, refused := keeping()
+		cache, refused := folders.Cache()
 		for _, text := range append(refused, cache.Refused()...) {
 			tell.Warn(text)
 		}
@@ -249,7 +252,7 @@ func (s *series) unsaid(c repeated.Command) string {
 		return "the energy is not known, so nothing can be said of the budget"
 	}
 	runs, period := c.Runs.Attempted, time.Duration(0)
-	for _, sensor := range s.machine.found.Sensors {
+	for _, sensor := range s.machine.Found.Sensors {
 		for _, d := range sensor.Domains() {
 			if d.InTotal {
 				period = max(period, d.Period)
@@ -432,7 +435,7 @@ func (s *series) once(ctx context.Context, k planned) (*report.Run, error) {
 		return nil, err
 	}
 	if s.begun { // behind --prepare, which may heat the machine
-		s.coolDown.wait(ctx, s.machine.root, s.say)
+		s.coolDown.wait(ctx, s.machine.Root, s.say)
 	}
 	if ctx.Err() != nil {
 		return nil, exit.With(128+int(exit.Interrupted(ctx)), "interrupted")
@@ -467,7 +470,7 @@ func (s *series) once(ctx context.Context, k planned) (*report.Run, error) {
 		return nil, exit.Self("%w", err)
 	}
 	defer closed()
-	conditions, done := runConditions(s.machine, s.interval)
+	conditions, done := s.machine.Conditions(s.interval)
 	defer done()
 	conditions.Noise = s.noise
 	r, err := experiment.Plain{Conditions: conditions, Command: command, Name: strings.Join(argv, " "),

@@ -18,12 +18,14 @@ import (
 	"cg/checkpoint"
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/machine"
 	"cg/cli/tell"
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/gpuuse"
 	"cg/nemb/sampler"
 	"cg/shown"
+	"cg/version"
 )
 
 func samplerCommand() *cli.Command {
@@ -45,7 +47,7 @@ Exit status: 0; 1 if nothing can be sampled; 125 cg failed; 2 usage.`,
 			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "high",
 				Usage: "sampling `INTERVAL`: low, medium or high (100, 10, 1 ms), or a time from 100us to 1m"},
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" +
-				sensorNames() + "); default: all that measure, else the estimate"},
+				machine.SensorNames() + "); default: all that measure, else the estimate"},
 			&cli.IntFlag{Name: "buffer", Value: 4096, Usage: "keep the last `N` samples, 16 to 1048576"},
 			&cli.IntFlag{Name: "pid",
 				Usage: "end with `PID`, whose process tree is the program; default: the process that started cg"},
@@ -73,7 +75,7 @@ type samplerLine struct {
 
 // greet says where the samples are, and that the first is there.
 func greet(line samplerLine, interval time.Duration, root nemb.Root) error {
-	line.Sampler, line.PID, line.CgVersion = 1, os.Getpid(), Version
+	line.Sampler, line.PID, line.CgVersion = 1, os.Getpid(), version.Cg
 	line.IntervalMs, line.CPUModel = float64(interval.Microseconds())/1e3, root.CPU().Name
 	text, err := json.Marshal(line)
 	if err != nil {
@@ -118,15 +120,15 @@ func runSampler(c *cli.Context) error {
 	if c.String("gauges") != "" {
 		return sampleGauges(c, over)
 	}
-	machine, err := openMachine(c.Context, c)
+	here, err := machine.Open(c.Context, c)
 	if err != nil {
 		return err
 	}
-	defer machine.close()
-	sensors := machine.found.Sensors
+	defer here.Close()
+	sensors := here.Found.Sensors
 	if len(sensors) == 0 {
 		return exit.Failure("sampler: nothing can be sampled here%s",
-			because(slices.Concat(machine.found.Denied, machine.found.Hung)))
+			machine.Because(slices.Concat(here.Found.Denied, here.Found.Hung)))
 	}
 	account := account.New()
 	defer account.Close()
@@ -146,7 +148,7 @@ func runSampler(c *cli.Context) error {
 	tell := gpuuse.New(sampler, sensors, gpuuse.OwnerBy(account))
 	tell.Begin()
 	tell.Take(sampler.Poll())
-	if err = greet(samplerLine{Ring: path}, interval, machine.root); err == nil {
+	if err = greet(samplerLine{Ring: path}, interval, here.Root); err == nil {
 		poll(sampler, tell, interval, over)
 	}
 	last := sampler.Stop()

@@ -12,6 +12,7 @@ import (
 
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/machine"
 	"cg/near"
 	"cg/nemb"
 	"cg/nemb/sampler"
@@ -43,7 +44,7 @@ func sampleGauges(c *cli.Context, over <-chan struct{}) error {
 	if period < sampler.MinGaugePeriod || period > sampler.MaxGaugePeriod {
 		return exit.Usage("-p: gauges cannot be read each %v: use 100ms to 1m", period)
 	}
-	root, err := sysroot(c)
+	root, err := machine.Root(c)
 	if err != nil {
 		return err
 	}

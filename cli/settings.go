@@ -15,6 +15,7 @@ import (
 
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/machine"
 	"cg/cli/tell"
 	"cg/config"
 	"cg/footprint"
@@ -102,7 +103,7 @@ func checkSensors(s string) error {
 	for name := range strings.SplitSeq(s, ",") {
 		if name != "auto" && !slices.ContainsFunc(nemb.Sources(), func(o nemb.Source) bool { return o.Name == name }) {
 			return fmt.Errorf("there are no sensors %q; %s", name,
-				near.Or(name, strings.Split(sensorNames(), ", "), "known are auto, "+sensorNames()))
+				near.Or(name, strings.Split(machine.SensorNames(), ", "), "known are auto, "+machine.SensorNames()))
 		}
 	}
 	return nil

@@ -18,6 +18,8 @@ import (
 
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/folders"
+	"cg/cli/machine"
 	"cg/cli/tell"
 	"cg/near"
 	"cg/nemb/condition"
@@ -157,7 +159,7 @@ func runTrack(c *cli.Context) error {
 }
 
 func trackConfig(c *cli.Context) (track.Config, error) {
-	root, err := sysroot(c)
+	root, err := machine.Root(c)
 	if err != nil {
 		return track.Config{}, err
 	}
@@ -309,7 +311,7 @@ func runTrackBench(c *cli.Context, config track.Config) error {
 		}
 		command = []string{self, "load", "--rounds", "400", "--parent", strconv.Itoa(os.Getpid()), "cpu_stress"}
 	}
-	folder, err := runDir()
+	folder, err := folders.Run()
 	if err != nil {
 		return exit.Failure("%w", err)
 	}

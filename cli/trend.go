@@ -18,6 +18,7 @@ import (
 	"cg/launcher"
 	"cg/report/format"
 	"cg/report/trend"
+	"cg/version"
 )
 
 func trendCommand() *cli.Command {
@@ -83,7 +84,7 @@ func runTrend(c *cli.Context) error {
 	if len(lines) == 0 && metric != "" {
 		return exit.Failure("--metric: no check is of %s", metric)
 	}
-	t, err := trend.New(lines, Version)
+	t, err := trend.New(lines, version.Cg)
 	if err != nil {
 		return exit.Failure("%s: %w", inputName(names[0]), err)
 	}

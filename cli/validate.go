@@ -15,6 +15,7 @@ import (
 
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/folders"
 	"cg/cli/tell"
 	"cg/nemb/simulate"
 	"cg/nemb/validate"
@@ -140,7 +141,7 @@ func runValidate(c *cli.Context) error {
 	if c.Int("tries") < 200 {
 		return exit.Usage("--tries: %d are too few to tell 95 of 100: use 200 or more", c.Int("tries"))
 	}
-	folder, err := runDir()
+	folder, err := folders.Run()
 	if err != nil {
 		return exit.Failure("no place for files: %w (set TMPDIR to a folder that can be written)", err)
 	}

@@ -15,10 +15,12 @@ import (
 
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/machine"
 	"cg/cli/tell"
 	"cg/nemb/validate"
 	"cg/report/figures"
 	"cg/shown"
+	"cg/version"
 )
 
 // The bounds of --phase: a counter that is read each second needs some, and nobody waits for an hour.
@@ -39,7 +41,7 @@ func reportHardware(c *cli.Context) error {
 	if err != nil || phase < leastPhase || phase > mostPhase {
 		return exit.Usage("--phase: %q: use a time from %v to %v", c.String("phase"), leastPhase, mostPhase)
 	}
-	root, err := sysroot(c)
+	root, err := machine.Root(c)
 	if err != nil {
 		return err
 	}
@@ -61,7 +63,7 @@ func reportHardware(c *cli.Context) error {
 	case err != nil:
 		return exit.Failure("--report: %w", err)
 	}
-	h.Version = Version
+	h.Version = version.Cg
 	text, err := json.MarshalIndent(h, "", "  ")
 	if err != nil {
 		return exit.Failure("--report: %w", err)

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/folders"
 	"cg/cli/tell"
 	"cg/laboratory"
 	"cg/shown"
@@ -79,7 +80,7 @@ func validatePrograms(c *cli.Context) error {
 		return exit.Usage("--row: no row has %q in its name; there are %s", c.String("row"),
 			strings.Join(names, "; "))
 	}
-	folder, err := runDir()
+	folder, err := folders.Run()
 	if err != nil {
 		return exit.Failure("no place for files: %w (set TMPDIR to a folder that can be written)", err)
 	}

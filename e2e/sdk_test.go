@@ -21,11 +21,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"cg/cli"
 	"cg/long"
 	"cg/nemb/simulate"
 	"cg/report"
 	"cg/runtimes/sdk/spec"
+	"cg/version"
 )
 
 // sdkProgram is the scenarios of testdata/session in a language, with the
@@ -366,7 +366,7 @@ func TestSessionsOfOtherLanguages(t *testing.T) {
 
 func sdkNested(t *testing.T, p sdkProgram, env []string) {
 	f, said, dir := p.scenario(t, env, "nested", nil)
-	if f == nil || f.Meta.Quality != "ok" || f.Meta.Version != cli.Version || f.Meta.Sampler.Via != "sidecar" || f.Meta.Language != strings.Fields(p.lang)[0] || len(f.Meta.Argv) == 0 {
+	if f == nil || f.Meta.Quality != "ok" || f.Meta.Version != version.Cg || f.Meta.Sampler.Via != "sidecar" || f.Meta.Language != strings.Fields(p.lang)[0] || len(f.Meta.Argv) == 0 {
 		t.Fatalf("%+v\n%s", f, said)
 	}
 	var got []string

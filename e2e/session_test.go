@@ -14,11 +14,11 @@ import (
 	"strings"
 	"testing"
 
-	"cg/cli"
 	"cg/long"
 	"cg/nemb/simulate"
 	"cg/report"
 	"cg/report/format"
+	"cg/version"
 )
 
 var sessionSeconds = flag.Float64("session-seconds", 3, "length of the recorded task of the session tests")
@@ -172,8 +172,8 @@ with codegreen.Session("training", output_file=sys.argv[1], record_time_series=T
 	if fmt.Sprint(calls) != "[1 1 2 1 1 1]" || r.Paths[2].Parent != 1 || r.Paths[2].Task != "step" {
 		t.Errorf("%+v", r.Paths)
 	}
-	if r.Meta.CgVersion != cli.Version || !strings.Contains(string(b), `"codegreen_version": "`+cli.Version+`"`) {
-		t.Errorf("cg %s, and the package has another version: %.300s", cli.Version, b)
+	if r.Meta.CgVersion != version.Cg || !strings.Contains(string(b), `"codegreen_version": "`+version.Cg+`"`) {
+		t.Errorf("cg %s, and the package has another version: %.300s", version.Cg, b)
 	}
 	// What it writes is as docs/session.schema.json says, wherever its samples come
 	// from, and agrees with itself.

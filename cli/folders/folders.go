@@ -1,4 +1,5 @@
-package cli
+// Package folders has the places of cg's own files: the folder of a run, which is removed after it, and the cache.
+package folders
 
 import (
 	"errors"
@@ -17,9 +18,9 @@ import (
 	"cg/scratch"
 )
 
-// runDir makes the folder of a run: below TMPDIR, or /tmp if that is awkward.
+// Run makes the folder of a run: below TMPDIR, or /tmp if that is awkward.
 // Folders that runs left there which were killed are removed.
-func runDir() (*scratch.Folder, error) {
+func Run() (*scratch.Folder, error) {
 	base, err := filepath.Abs(os.TempDir())
 	if err != nil || awkward(base) {
 		base = "/tmp"
@@ -27,10 +28,10 @@ func runDir() (*scratch.Folder, error) {
 	return scratch.NewFolder(base)
 }
 
-// filesFolder is the folder of a run, or of several, and what is to be done with it at the
+// Files is the folder of a run, or of several, and what is to be done with it at the
 // end: it is removed, or kept with --no-cleanup, which is said.
-func filesFolder(c *cli.Context) (folder *scratch.Folder, leave func(), err error) {
-	folder, err = runDir()
+func Files(c *cli.Context) (folder *scratch.Folder, leave func(), err error) {
+	folder, err = Run()
 	if err != nil {
 		return nil, nil, exit.Self(
 			"no place for the run's files: %w (set TMPDIR to a folder that can be written)", err)
@@ -48,11 +49,11 @@ func filesFolder(c *cli.Context) (folder *scratch.Folder, leave func(), err erro
 // or on a line.
 func awkward(path string) bool { return strings.ContainsAny(path, ":\n") }
 
-// keeping is where cg keeps what it can make again: $XDG_CACHE_HOME/cg, else a
+// Cache is where cg keeps what it can make again: $XDG_CACHE_HOME/cg, else a
 // folder of this user in the place of temporary files where somebody else could
 // write there, which refused tells. The cache is empty where nothing can be
 // written, or where the name cannot stand where paths are listed.
-var keeping = sync.OnceValues(func() (cache runtimes.Cache, refused []string) {
+var Cache = sync.OnceValues(func() (cache runtimes.Cache, refused []string) {
 	base, err := os.UserCacheDir()
 	if err != nil {
 		return cache, nil
@@ -97,8 +98,8 @@ func openCache(dir string) (runtimes.Cache, error) {
 	return cache, nil
 }
 
-// prune removes what has not been used for long.
-func prune() {
-	cache, _ := keeping()
+// Prune removes what has not been used for long.
+func Prune() {
+	cache, _ := Cache()
 	runtimes.Prune(cache, time.Now())
 }
