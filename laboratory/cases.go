@@ -32,7 +32,10 @@ func Cases() (all []Case) {
 	add("one that sleeps 10 ms", "python", ms, Program{Functions: 3, Mean: 5 * ms, Waits: 10 * ms}, machine)
 	add("noise 10 %", "c", ms, Program{Functions: 5, Mean: 5 * ms, Noise: 0.1}, machine)
 	add("power rising by half", "c", ms, Program{Functions: 5, Mean: 5 * ms, Drift: 0.5}, machine)
-	add("two threads", "java", ms, Program{Functions: 3, Mean: 5 * ms, Threads: 2, Length: 2 * time.Second}, machine)
+	for _, language := range []string{"cpp", "go", "java", "python"} {
+		add("two threads", language, ms, Program{Functions: 3, Mean: 5 * ms, Threads: 2,
+			Length: 2 * time.Second}, machine)
+	}
 	add("two processes", "python", ms, Program{Functions: 3, Mean: 5 * ms, Processes: 2,
 		Length: 2 * time.Second}, machine)
 	add("two processes on two sockets", "c", ms, Program{Functions: 3, Mean: 5 * ms, Processes: 2,

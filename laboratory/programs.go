@@ -36,7 +36,8 @@ var sources embed.FS
 type target struct{ source, file, needs string }
 
 var targets = map[string]target{
-	"python": {"python.tmpl", "lab.py", "python3"}, "c": {"c.tmpl", "lab.c", "cc"}, "go": {"go.tmpl", "main.go", "go"},
+	"python": {"python.tmpl", "lab.py", "python3"}, "c": {"c.tmpl", "lab.c", "cc"},
+	"cpp": {"cpp.tmpl", "lab.cc", "c++"}, "go": {"go.tmpl", "main.go", "go"},
 	"java": {"java.tmpl", "Main.java", "javac"}, "javascript": {"javascript.tmpl", "lab.js", "node"},
 }
 

@@ -105,7 +105,8 @@ func (v *Value) told(f *report.Function, figure, lo, hi *report.Joules) {
 // find is the function of a name, whatever the language puts before it.
 func find(r *report.Run, name string) *report.Function {
 	for i := range r.Functions {
-		if f := &r.Functions[i]; f.Name == name || strings.HasSuffix(f.Name, "."+name) {
+		f := &r.Functions[i]
+		if f.Name == name || strings.HasSuffix(f.Name, "."+name) || strings.HasSuffix(f.Name, "::"+name) {
 			return f
 		}
 	}
