@@ -80,29 +80,35 @@ type blockSum struct {
 }
 
 // addPlaces gives the functions of blocks the places that these tell, and adds the places to the sites. What a function
-// used itself is divided among its places by their times. What is in none of them is its rest.
+// used itself is divided among its places by their times. What is in none of them is its rest. Several places of a
+// block may stand at one position, such as an else and the loop that it begins with: they have one order in all blocks.
 func (o *Outcome) addPlaces(functions blockFunctions) {
 	type placeOf struct {
 		function checkpoint.SiteID
 		place    checkpoint.Site // without a number
+		before   int             // how many there are of the same
 	}
 	sites := o.BlockSites
 	known := map[placeOf]*blockSum{}
 	var sums []*blockSum
 	for _, b := range o.Blocks {
+		before := map[placeOf]int{}
 		for _, p := range b.Places {
 			function := functions[p.function()]
 			if function == 0 || !p.usable() {
 				continue
 			}
-			of := &sites[function-1]
-			of.File, of.Line, of.EndLine = p.File, p.FunctionLine, p.FunctionEndLine
+			f := &sites[function-1]
+			f.File, f.Line, f.EndLine = p.File, p.FunctionLine, p.FunctionEndLine
 			s := checkpoint.Site{Func: p.Function, File: p.File, Line: p.Line, Col: p.Column, EndLine: p.EndLine,
 				Kind: p.Kind}
-			sum := known[placeOf{function, s}]
+			of := placeOf{function: function, place: s}
+			before[of]++
+			of.before = before[of] - 1
+			sum := known[of]
 			if sum == nil {
 				sum = &blockSum{function: function, site: checkpoint.SiteID(len(sites) + 1)}
-				known[placeOf{function, s}], sums = sum, append(sums, sum)
+				known[of], sums = sum, append(sums, sum)
 				s.ID = sum.site
 				sites = append(sites, s)
 			}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"cg/measure"
 )
 
 const seedBlock = `--- CODEGREEN_RESULT_START ---
@@ -102,7 +104,12 @@ func TestBlockPlaces(t *testing.T) {
 			`{` + of + `"line": 5, "column": 5, "end_line": 5, "count": 2, "time_ns": 100000}, ` +
 			`{` + of + `"line": 6, "column": 5, "end_line": 6, "count": 0, "time_ns": 0}`,
 		"two processes": `{` + of + `"line": 4, "column": 5, "end_line": 4, "count": 3, "time_ns": 100000}, ` +
+			`{` + of + `"line": 5, "column": 5, "end_line": 5, "count": 0, "time_ns": 0}]}` + "\n" + measure.BlockEnd + "\n" +
+			measure.BlockStart + "\n" + `{"measurements": [], "places": [` +
 			`{` + of + `"line": 4, "column": 5, "end_line": 4, "count": 4, "time_ns": 200000}, ` +
+			`{` + of + `"line": 5, "column": 5, "end_line": 5, "count": 2, "time_ns": 100000}`,
+		"one position": `{` + of + `"line": 4, "column": 5, "end_line": 4, "count": 0, "time_ns": 0}, ` +
+			`{` + of + `"line": 4, "column": 5, "end_line": 4, "count": 7, "time_ns": 300000}, ` +
 			`{` + of + `"line": 5, "column": 5, "end_line": 5, "count": 2, "time_ns": 100000}`,
 		"what is no place": `{` + of + `"line": 4, "column": 5, "end_line": 4, "count": 7, "time_ns": 300000}, ` +
 			`{` + of + `"line": 5, "column": 5, "end_line": 5, "count": 2, "time_ns": 100000}, ` +
@@ -124,7 +131,11 @@ func TestBlockPlaces(t *testing.T) {
 			{Kind: "rest", Line: 3, EndLine: 9, SelfTimeS: 0.0006}} {
 			p := f.Places[i]
 			joules := Joules(math.Round(want.SelfTimeS * 1.6e9))
+			if name == "one position" && i == 0 {
+				want.Ordinal = 1
+			}
 			if p.Kind != want.Kind || p.Line != want.Line || p.EndLine != want.EndLine || p.Count != want.Count ||
+				p.Ordinal != want.Ordinal ||
 				math.Abs(p.SelfTimeS-want.SelfTimeS) > 1e-8 || max(*p.SelfEnergyJ, joules)-min(*p.SelfEnergyJ, joules) > 1 ||
 				*p.SelfEnergyLoJ > *p.SelfEnergyJ || *p.SelfEnergyHiJ < *p.SelfEnergyJ {
 				t.Errorf("%s: place %d: %+v, and not %+v and %v J", name, i, p, want, joules.Float())
