@@ -100,8 +100,21 @@ func ofBlocks(blocks []measure.Block) *Run {
 	if r.Totals.Kind == nemb.Unavailable {
 		r.Warn("energy-unknown", "the result block tells no joules: calls and times are known, and no energy")
 	}
+	r.noteDropped(blocks)
 	r.judge()
 	return r
+}
+
+// noteDropped warns of checkpoints that a program did not keep.
+func (r *Run) noteDropped(blocks []measure.Block) {
+	dropped := uint64(0)
+	for _, b := range blocks {
+		dropped += uint64(max(b.Dropped, 0))
+	}
+	if dropped > 0 {
+		r.Warn("events-lost", fmt.Sprintf("%d checkpoints are missing at the end, because the program had no room for "+
+			"them: calls are missing, and what ran then counts as the functions in which it was before", dropped))
+	}
 }
 
 // granularityOf is that of a program with checkpoints of its own which tell lines or blocks.

@@ -89,6 +89,16 @@ func TestBlockWithoutEnergy(t *testing.T) {
 	}
 }
 
+// What a program did not keep is missing, and the report of its block says so.
+func TestBlockThatDropped(t *testing.T) {
+	r, err := Read([]byte(strings.Replace(seedBlock, "]}\n", `], "dropped": 7}`+"\n", 1)))
+	if err != nil || !slices.ContainsFunc(r.Warnings, func(w Warning) bool {
+		return w.Slug == "events-lost" && strings.HasPrefix(w.Message, "7 checkpoints are missing at the end")
+	}) {
+		t.Error(err, r.Warnings)
+	}
+}
+
 // The places of functions have sums, by which what these used themselves is divided. What is no place is left out.
 func TestBlockPlaces(t *testing.T) {
 	const of = `"function": "work", "site": 2, "function_line": 3, "function_end_line": 9, "file": "/s/a.py", "kind": "line", `

@@ -403,15 +403,12 @@ func (r *Run) warnOfRuntime(f Facts) {
 // warnOfEvents warns of what became of the checkpoints' events.
 func (r *Run) warnOfEvents(f Facts) {
 	o := f.Outcome
-	lost := o.Lost
-	for _, b := range o.Blocks {
-		lost += uint64(b.Dropped)
-	}
-	if lost > 0 {
+	if o.Lost > 0 {
 		r.Warn("events-lost",
 			fmt.Sprintf("%d checkpoints are missing, because the channel had no room for them; the energy of "+
-				"their functions counts as their callers'", lost))
+				"their functions counts as their callers'", o.Lost))
 	}
+	r.noteDropped(o.Blocks)
 	if o.Waits > 0 {
 		r.Warn("channel-waits",
 			fmt.Sprintf("threads of the program waited %d times until cg had read their checkpoints: give the "+
