@@ -45,9 +45,19 @@ func (r *regression) away(i int, usual float64) float64 {
 	return (b.away - usual*b.span) * 1e-6
 }
 
+// awayUntold is what of away the waits for processors of the block do not tell: what those hide is in the intervals
+// by itself (waited). The kernel tells a wait when it is over, perhaps in the next block.
+func (r *regression) awayUntold(i int, usual, queued float64) float64 {
+	b, away := &r.c.blocks[i], r.away(i, usual)
+	if rest := away - (b.queued-queued*b.span)*1e-6; r.certain[i] && math.Abs(rest) < math.Abs(away) {
+		return rest
+	}
+	return away
+}
+
 // hidden is what the products of the columns have of that threads were away.
 func (r *regression) hidden() *gram {
-	usual := r.usuallyAway()
+	usual, queued := r.usuallyAway(), r.usuallyQueued()
 	n := r.width()
 	all, c := newGram(n), make([]float64, n)
 	for i := range r.c.blocks {
@@ -59,7 +69,7 @@ func (r *regression) hidden() *gram {
 			}
 			sum += c[k]
 		}
-		off := r.at(i) * r.away(i, usual)
+		off := r.at(i) * r.awayUntold(i, usual, queued)
 		if off *= off * r.known(i); sum <= 0 || off == 0 {
 			continue
 		}

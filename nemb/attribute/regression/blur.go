@@ -25,7 +25,7 @@ func (r *regression) blur(k int, e *Estimate) {
 	if r.c.blur == nil || k == r.pool {
 		return
 	}
-	reliable := 1 - r.c.blur[r.columns[k]]*1e-12/max(r.spread(k), 1e-300)
+	reliable := 1 - r.c.blur[r.columns[k]]*1e-12/max(r.spread(k, each), 1e-300)
 	if reliable < leastReliable {
 		e.Reason = Noisy
 		return
@@ -38,9 +38,12 @@ func (r *regression) blur(k int, e *Estimate) {
 	}
 }
 
+// each is for how much a block counts, where all count alike.
+func each(int) float64 { return 1 }
+
 // spread is how much the time of a column differs from its part of each block: the sum of
-// squares, in square milliseconds.
-func (r *regression) spread(k int) (sum float64) {
+// squares, in square milliseconds, where block i counts for known(i).
+func (r *regression) spread(k int, known func(i int) float64) (sum float64) {
 	all := 0.0
 	for _, t := range r.total {
 		all += t
@@ -53,7 +56,7 @@ func (r *regression) spread(k int) (sum float64) {
 		for _, t := range x {
 			time += t
 		}
-		sum += (x[k] - part*time) * (x[k] - part*time)
+		sum += known(i) * (x[k] - part*time) * (x[k] - part*time)
 	}
 	return sum
 }

@@ -107,6 +107,7 @@ func (f *Fit) Part(k Column) (Column, *Estimate) {
 
 // estimate turns powers into energies with their intervals.
 func (r *regression) estimate(g grouping, doubts map[Column]float64) *Fit {
+	r.findCertain()
 	s, sharp, unlagged := r.shareOut(g), r.sharpened(g), r.unlagged(g)
 	replicas := r.replicate(g)
 	parts := r.partsOfGroups(g, s.times, len(replicas))
@@ -117,7 +118,7 @@ func (r *regression) estimate(g grouping, doubts map[Column]float64) *Fit {
 	}
 	f.Lag = r.lag.time(r.c.period)
 	others := r.powersOfNeighbours(g, replicas)
-	late, waited := r.lateNeighbours(g, s), r.waited()
+	late, waited := r.lateNeighbours(g, s), r.waited(g)
 	for k, name := range r.columns {
 		group := g.of[k]
 		e := &Estimate{Energy: s.energy[k], Shared: s.shared[group], Reason: g.reason[k], Power: g.power[group]}

@@ -115,7 +115,7 @@ const besideTick = 10
 // told in ticks, the time of cg itself, is exact.
 func (r *regression) isCoarse(k int) bool {
 	ticks := min(float64(len(r.c.blocks)), r.c.ticks*1e-6/besideTick) * 2 * besideTick * besideTick / 12
-	return (1-reliable)*r.spread(k) < ticks
+	return (1-reliable)*r.spread(k, each) < ticks
 }
 
 // shortest is how many long blocks must be left to show a power: each of the fewest chunks (minChunks) then has four,

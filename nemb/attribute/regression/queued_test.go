@@ -1,6 +1,7 @@
 package regression
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 )
@@ -79,8 +80,97 @@ func TestWaitsForProcessors(t *testing.T) {
 	}
 	c := d.collectors[0]
 	if r := c.begin(0, nil, false); r != nil {
-		if r.use(r.functions()); r.waited() != nil {
+		if r.use(r.functions()); r.waited(grouping{}) != nil {
 			t.Error("no thread waited")
+		}
+	}
+}
+
+// waitsNow plays two functions of 20 and 5 W that are called at random for 0.5 ms in blocks of 10 ms. wait is for how
+// long the program waits in a block for a processor, in how many parts: one is in one function, many are in both.
+func waitsNow(seed uint64, tells bool, wait func(block int, random *rand.Rand) (ms, turns float64)) (fit *Fit, truth map[Column]float64) {
+	random := rand.New(rand.NewPCG(seed, 3))
+	d := NewData([]Counter{{0, 1e6}}, nil)
+	truth = map[Column]float64{}
+	var run [2]float64
+	for i := range 600 {
+		wait, turns := wait(i, random)
+		used, left := [2]float64{}, 10-wait
+		for left > 0 {
+			t := min(left, 0.5)
+			used[random.IntN(2)] += t
+			left -= t
+		}
+		in := used
+		if turns > 1 {
+			for k := range in {
+				in[k] += wait * used[k] / (10 - wait)
+			}
+		} else if random.Float64()*(10-wait) < used[0] {
+			in[0] += wait
+		} else {
+			in[1] += wait
+		}
+		w := Window{Wall: 10e6, Spent: []float64{(20*used[0] + 5*used[1]) * 1e3}, Moved: []bool{true}}
+		for k := range used {
+			run[k] += used[k]
+			if in[k] > 0 {
+				w.Times = append(w.Times, Entry{First + Column(k), float32(in[k] * (10 - wait) / 10 * 1e6)})
+			}
+		}
+		if tells {
+			w.Queued, w.Turns, w.Away, w.Between = wait*1e6, turns, wait*1e6, 2e6
+		}
+		d.Add(w)
+	}
+	truth[First], truth[First+1] = 20*run[0]*1e3, 5*run[1]*1e3
+	runs := map[Column]Run{First: {Time: run[0] * 1e6, Count: run[0] * 2}, First + 1: {Time: run[1] * 1e6, Count: run[1] * 2}}
+	return d.Fits([]float64{0}, runs)[0], truth
+}
+
+// A machine that is busy for a second at a time, and stops the program for some microseconds often, hides nothing of its
+// functions. Where it stops it for long now and then, intervals have what that hides.
+func TestWaitsNowAndThen(t *testing.T) {
+	busy := func(block int, _ *rand.Rand) (ms, turns float64) {
+		if block/100%2 == 0 {
+			return 0, 0
+		}
+		return 3, 150
+	}
+	long := func(_ int, random *rand.Rand) (ms, turns float64) {
+		if random.IntN(4) > 0 {
+			return 0, 0
+		}
+		return 4, 1
+	}
+	misses := func(tells bool) (missed int) {
+		for seed := range uint64(20) {
+			fit, truth := waitsNow(seed, tells, long)
+			for k, want := range truth {
+				if e := fit.Columns[k]; math.Abs(e.Energy-want) > e.HalfWidth {
+					missed++
+				}
+			}
+		}
+		return missed
+	}
+	fit, truth := waitsNow(1, true, busy)
+	for k, want := range truth {
+		e := fit.Columns[k]
+		if math.Abs(e.Energy-want) > e.HalfWidth || e.HalfWidth > 0.02*want {
+			t.Errorf("%d: %.3f +- %.3f of it, though no wait is long", k, e.Energy/want, e.HalfWidth/want)
+		}
+	}
+	if n := misses(true); n > 2 {
+		t.Errorf("%d of 40 intervals do not hold", n)
+	}
+	if n := misses(false); n < 20 {
+		t.Errorf("%d of 40 intervals do not hold where nothing is told of waits: this test shows nothing", n)
+	}
+	fit, _ = waitsNow(1, true, long)
+	for k, e := range fit.Columns {
+		if k >= First && e.HalfWidth > 0.08*e.Energy {
+			t.Errorf("%d: +- %.3f where waits are told", k, e.HalfWidth/e.Energy)
 		}
 	}
 }

@@ -46,6 +46,7 @@ type regression struct {
 	level    []float64 // nil for 1, see follow
 	lag      lag       // the counter's filter
 	weights  []float64 // of blocks, nil for 1, see weigh
+	certain  []bool    // per block, see findCertain
 	stretch  []float64 // ms, the mean time of a column in one go, +Inf where it is not known
 	residual float64   // the sum of squares that theta leaves
 	noise    float64   // of it, for each block; 0 where it is not known yet
