@@ -16,6 +16,7 @@ import (
 	"cg/cli/exit"
 	"cg/cli/flags"
 	"cg/cli/machine"
+	"cg/cli/output"
 	"cg/cli/tell"
 	"cg/experiment"
 	"cg/launcher"
@@ -90,11 +91,11 @@ func runBenchmark(c *cli.Context) error {
 	if err != nil {
 		return exit.Self("%w", err)
 	}
-	out, err := openOutput(c)
+	out, err := output.OpenReport(c)
 	if err != nil {
 		return err
 	}
-	defer out.abandon()
+	defer out.Abandon()
 	here, err := machine.Open(c.Context, c)
 	if err != nil {
 		return err
@@ -106,7 +107,7 @@ func runBenchmark(c *cli.Context) error {
 		"--duration", c.String("duration"), "--intensity", strconv.Itoa(c.Int("intensity")), "--threads",
 		strconv.Itoa(c.Int("threads")),
 		"--parent", strconv.Itoa(os.Getpid()), kind}}
-	if jsonOnStdout(c) {
+	if output.OnStdout(c) {
 		command.Stdout, command.Stderr = os.Stderr, os.Stderr
 	}
 	conditions, done := here.Conditions(interval)
@@ -117,7 +118,7 @@ func runBenchmark(c *cli.Context) error {
 		return exit.Refused(err)
 	}
 	defer r.Close()
-	if err := out.write(r.Run, c.Bool("verbose")); err != nil {
+	if err := out.Write(r.Run, c.Bool("verbose")); err != nil {
 		return exit.Self("%w; the load's own status was %d", err, r.Outcome.Result.Status)
 	}
 	return exit.Of(r.Outcome.Result.Status)

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/output"
 	"cg/cli/tell"
 	"cg/launcher"
 	"cg/report/compare"
@@ -101,13 +102,13 @@ func runCompare(c *cli.Context) error {
 	}
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
-	outs := []*output{{flag: "-o", name: c.String("output")}, {flag: "--junit", name: c.String("junit")}}
+	outs := []*output.File{{Flag: "-o", Name: c.String("output")}, {Flag: "--junit", Name: c.String("junit")}}
 	for _, out := range outs {
-		if err := out.open(); err != nil {
-			outs[0].abandon()
+		if err := out.Open(); err != nil {
+			outs[0].Abandon()
 			return err
 		}
-		defer out.abandon()
+		defer out.Abandon()
 	}
 	comparison, err := compareSaved(ctx, c, sides, o)
 	if err != nil {
@@ -146,7 +147,7 @@ func compareSides(c *cli.Context) (sides [2]compare.Side, err error) {
 	if err := differentFiles(read); err != nil {
 		return sides, err
 	}
-	if err := differentOutputs(c, "output", "junit"); err != nil {
+	if err := output.Different(c, "output", "junit"); err != nil {
 		return sides, err
 	}
 	return [2]compare.Side{{Names: base}, {Names: head}}, keeps(c, read, "output", "junit")
@@ -323,29 +324,29 @@ func savedFile(name string) (saved.Document, error) {
 	return saved, nil
 }
 
-func writeComparison(c *cli.Context, comparison *compare.Result, f format.Format, outs []*output,
+func writeComparison(c *cli.Context, comparison *compare.Result, f format.Format, outs []*output.File,
 	release func()) error {
 	var main bytes.Buffer
-	o := format.Options{Terminal: terminal(os.Stdout, false), Top: c.Int("top")}
-	if outs[0].part != nil {
+	o := format.Options{Terminal: output.Terminal(os.Stdout, false), Top: c.Int("top")}
+	if outs[0].Part != nil {
 		o.Terminal = format.Terminal{Width: 100}
 	}
 	if err := f.Write(&main, comparison, o); err != nil {
 		return err
 	}
-	junit, err := formatted(formatOf["junit"], comparison, format.Options{})
+	junit, err := output.Formatted(output.FormatOf["junit"], comparison, format.Options{})
 	if err != nil {
 		return err
 	}
-	toStdout := outs[0].part == nil && !c.Bool("json")
+	toStdout := outs[0].Part == nil && !c.Bool("json")
 	for i, b := range [][]byte{main.Bytes(), junit} {
-		if err := outs[i].save(b); err != nil {
-			return fmt.Errorf("%s: %w", outs[i].flag, err)
+		if err := outs[i].Save(b); err != nil {
+			return fmt.Errorf("%s: %w", outs[i].Flag, err)
 		}
 	}
 	text := main.Bytes()
 	if c.Bool("json") {
-		if text, err = formatted(formatOf["output"], comparison, format.Options{}); err != nil {
+		if text, err = output.Formatted(output.FormatOf["output"], comparison, format.Options{}); err != nil {
 			return err
 		}
 	} else if !toStdout {

@@ -13,6 +13,7 @@ import (
 	"cg/cli/exit"
 	"cg/cli/flags"
 	"cg/cli/machine"
+	"cg/cli/output"
 	"cg/cli/tell"
 	"cg/languages"
 	"cg/manual"
@@ -89,8 +90,8 @@ func runDoctor(c *cli.Context) error {
 
 // putDiagnosis shows findings, then what runs the programs of each language, then what to do first.
 func putDiagnosis(d *doctor.Diagnosis, installed []languages.Installed, next doctor.Finding) error {
-	width := terminal(os.Stdout, false).Width
-	if width == noWidth {
+	width := output.Terminal(os.Stdout, false).Width
+	if width == output.NoWidth {
 		width = math.MaxInt // a file has long lines, in which grep finds what it looks for
 	}
 	line := func(level, of, text string) {

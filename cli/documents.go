@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/output"
 	"cg/cli/tell"
 	"cg/report"
 	"cg/report/format"
@@ -126,10 +127,10 @@ func streamOptions(c *cli.Context, s *stream.Stream) error {
 }
 
 // streamed writes a stream of events to a file or to standard output while it is read.
-func streamed(to *output, f format.Format, s *stream.Stream, o format.Options) error {
+func streamed(to *output.File, f format.Format, s *stream.Stream, o format.Options) error {
 	w := bufio.NewWriterSize(os.Stdout, 1<<16)
-	if to.part != nil {
-		w = bufio.NewWriterSize(to.part, 1<<16)
+	if to.Part != nil {
+		w = bufio.NewWriterSize(to.Part, 1<<16)
 	}
 	if err := f.Write(w, s, o); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/cli/exit"
+	"cg/cli/output"
 	"cg/cli/tell"
 	"cg/events"
 	"cg/measure"
@@ -22,46 +23,46 @@ import (
 // it has its name from the moment at which the program starts, so that what is in
 // it is there whatever happens to cg.
 type eventLog struct {
-	output
+	output.File
 	writer *events.Writer
 	fault  error // the log does not have its name
 }
 
 // openLog makes the file of --events; nothing without it.
 func openLog(c *cli.Context) (*eventLog, error) {
-	l := &eventLog{output: output{flag: "--events", name: c.String("events")}}
-	if l.name == "" {
+	l := &eventLog{File: output.File{Flag: "--events", Name: c.String("events")}}
+	if l.Name == "" {
 		return l, nil
 	}
 	if c.Bool("instrumented") {
 		return nil, exit.Usage(
 			"--events: a program that has its own checkpoints writes none into a log: use its source without them")
 	}
-	return l, l.open()
+	return l, l.Open()
 }
 
 // begin begins the log of a run, anew where the program is run again; nil
 // without --events.
 func (l *eventLog) begin(r *report.Run, clock checkpoint.Clock) (*events.Writer, error) {
-	if l.part == nil {
+	if l.Part == nil {
 		return nil, nil
 	}
-	if info, err := l.part.Stat(); l.writer != nil && err == nil && info.Mode().IsRegular() {
-		if err := errors.Join(l.part.Truncate(0),
-			func() error { _, err := l.part.Seek(0, 0); return err }()); err != nil {
+	if info, err := l.Part.Stat(); l.writer != nil && err == nil && info.Mode().IsRegular() {
+		if err := errors.Join(l.Part.Truncate(0),
+			func() error { _, err := l.Part.Seek(0, 0); return err }()); err != nil {
 			return nil, exit.Self("--events: %w", err)
 		}
 	}
-	l.writer = events.NewWriter(l.part,
+	l.writer = events.NewWriter(l.Part,
 		events.Info{RunID: r.Meta.RunID, Tool: "cg " + version.Cg, Clock: clock.String(), PID: os.Getpid()})
 	return l.writer, nil
 }
 
 // started gives the log its name, in the place of an older one: the program runs.
 func (l *eventLog) started() {
-	if l.part != nil && l.part.Name() != l.name {
+	if l.Part != nil && l.Part.Name() != l.Name {
 		// it has its name since the first start
-		if err := os.Rename(l.part.Name(), l.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Rename(l.Part.Name(), l.Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			l.fault = err
 		}
 	}
@@ -72,11 +73,11 @@ func (l *eventLog) end(r *report.Run, o *measure.Outcome) {
 	if l.writer == nil {
 		return
 	}
-	fault := errors.Join(o.EventFault, l.fault, l.part.Close())
-	l.part = nil
-	name, err := filepath.Abs(l.name)
+	fault := errors.Join(o.EventFault, l.fault, l.Part.Close())
+	l.Part = nil
+	name, err := filepath.Abs(l.Name)
 	if err != nil {
-		name = l.name
+		name = l.Name
 	}
 	r.LogsEvents(report.EventLog{File: name, Events: l.writer.Events(), Bytes: l.writer.Bytes()}, fault)
 }
@@ -100,7 +101,7 @@ func eventsOf(c *cli.Context, f format.Format, runs []*report.Run) (log *events.
 		}
 		name = runs[0].Events.File
 	}
-	log, done, err = openEvents(name, runs[0])
+	log, done, err = output.OpenEvents(name, runs[0])
 	switch {
 	case err == nil:
 		return log, done, nil
@@ -110,32 +111,4 @@ func eventsOf(c *cli.Context, f format.Format, runs []*report.Run) (log *events.
 	tell.Warnf("the run's event log %s is not used: %v; calls are not shown over time (--events names the log where "+
 		"it is now)", name, err)
 	return nil, done, nil
-}
-
-// openEvents opens a run's log. The file stays open until done.
-func openEvents(name string, r *report.Run) (log *events.Log, done func(), err error) {
-	done = func() {}
-	file, err := os.Open(name)
-	if err != nil {
-		var p *fs.PathError
-		if errors.As(err, &p) {
-			err = p.Err
-		}
-		return nil, done, err
-	}
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is no file")
-	}
-	if err == nil {
-		log, err = events.Open(file, info.Size())
-	}
-	if err == nil {
-		err = r.OfRun(log)
-	}
-	if err != nil {
-		file.Close()
-		return nil, done, err
-	}
-	return log, func() { file.Close() }, nil
 }

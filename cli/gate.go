@@ -21,6 +21,7 @@ import (
 	"cg/cli/flags"
 	"cg/cli/folders"
 	"cg/cli/machine"
+	"cg/cli/output"
 	"cg/cli/tell"
 	"cg/gate"
 	"cg/launcher"
@@ -124,7 +125,7 @@ func runGate(c *cli.Context) error {
 			k.history.close()
 		}
 		for _, o := range outs {
-			o.abandon()
+			o.Abandon()
 		}
 	}()
 	if err := k.openHistory(); err != nil {
@@ -204,7 +205,7 @@ func (k *check) inTrees(ctx context.Context, home string, judge func() error) (e
 }
 
 // judge compares the sides and writes the verdict, whose status it returns.
-func (k *check) judge(ctx context.Context, home string, outs map[string]*output) error {
+func (k *check) judge(ctx context.Context, home string, outs map[string]*output.File) error {
 	result, err := k.compare(ctx)
 	if err != nil {
 		return k.refused(err)

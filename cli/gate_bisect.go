@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/output"
 	"cg/cli/tell"
 	"cg/gate"
 	"cg/report"
@@ -89,11 +90,11 @@ func runGateBisect(c *cli.Context) error {
 	if k.stored != nil {
 		return exit.Usage("--good: a bisection is between commits: name a revision")
 	}
-	outs, err := openFiles(c, "output")
+	outs, err := output.OpenFiles(c, "output")
 	if err != nil {
 		return err
 	}
-	defer outs["output"].abandon()
+	defer outs["output"].Abandon()
 	return k.onMachine(c, "the commit is not known", func(ctx context.Context, home string) error {
 		r, err := k.bisect(ctx, attempts, c.Bool("first-parent"))
 		if err != nil {
@@ -107,19 +108,19 @@ func runGateBisect(c *cli.Context) error {
 }
 
 // putBisection writes what was found, and gives its status.
-func putBisection(c *cli.Context, out *output, r *bisection.Result) error {
+func putBisection(c *cli.Context, out *output.File, r *bisection.Result) error {
 	b, err := r.JSON()
 	if err == nil {
-		err = out.save(b)
+		err = out.Save(b)
 	}
 	if err != nil {
 		return exit.Self("--output: %w", err)
 	}
-	if jsonOnStdout(c) {
+	if output.OnStdout(c) {
 		err = tell.Put("%s", shown.Safe(b))
 	} else if tell.ReportsTo(c.String("output")) {
 		var laid shown.Safe
-		if laid, err = text(r, os.Stdout, false); err == nil {
+		if laid, err = output.Text(r, os.Stdout, false); err == nil {
 			err = tell.Put("%s", laid)
 		}
 	}

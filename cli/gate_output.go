@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/output"
 	"cg/cli/tell"
 	"cg/gate"
 	"cg/nemb/processor"
@@ -21,20 +22,20 @@ import (
 )
 
 // openOutputs makes the files that flags name, by flag.
-func (k *check) openOutputs() (map[string]*output, error) {
+func (k *check) openOutputs() (map[string]*output.File, error) {
 	files := []string{"output", "save", "export-markdown", "junit", "export-metrics"}
 	if k.stored != nil { // a regression must not become the baseline
 		if err := keeps(k.context, []string{k.base}, files...); err != nil {
 			return nil, err
 		}
 	}
-	outs, err := openFiles(k.context, files...)
+	outs, err := output.OpenFiles(k.context, files...)
 	if err != nil {
 		return nil, err
 	}
 	for _, o := range outs {
-		if o.part != nil && o.part.Name() != o.name {
-			k.parts = append(k.parts, o.part.Name())
+		if o.Part != nil && o.Part.Name() != o.Name {
+			k.parts = append(k.parts, o.Part.Name())
 		}
 	}
 	return outs, nil
@@ -46,7 +47,7 @@ func (k *check) openHistory() (err error) {
 	if name == "" {
 		return nil
 	}
-	if err := differentOutputs(k.context, "history", "output", "save", "export-markdown", "junit",
+	if err := output.Different(k.context, "history", "output", "save", "export-markdown", "junit",
 		"export-metrics"); err != nil {
 		return err
 	}
@@ -106,23 +107,23 @@ func (k *check) keep(g *verdict.Check) error {
 }
 
 // writeGate puts a check into files, and tells it.
-func writeGate(c *cli.Context, outs map[string]*output, g *verdict.Check) error {
-	texts, err := writtenFor(c, g, slices.Collect(maps.Keys(outs)))
+func writeGate(c *cli.Context, outs map[string]*output.File, g *verdict.Check) error {
+	texts, err := output.Written(c, g, slices.Collect(maps.Keys(outs)))
 	if err != nil {
 		return err
 	}
-	laid, err := text(g, os.Stderr, false)
+	laid, err := output.Text(g, os.Stderr, false)
 	if err != nil {
 		return err
 	}
 	var failed []error
 	for flag, o := range outs {
-		if err := o.save(texts[flag]); err != nil {
+		if err := o.Save(texts[flag]); err != nil {
 			failed = append(failed, fmt.Errorf("--%s: %w", flag, err))
 		}
 	}
 	at := c.String("output")
-	if jsonOnStdout(c) {
+	if output.OnStdout(c) {
 		at = "-"
 	}
 	if tell.ReportsTo(at) {
@@ -133,7 +134,7 @@ func writeGate(c *cli.Context, outs map[string]*output, g *verdict.Check) error 
 			shown.Fprintf(os.Stderr, "%s\n", line)
 		}
 	}
-	if jsonOnStdout(c) {
+	if output.OnStdout(c) {
 		_, err = os.Stdout.Write(texts["output"])
 	}
 	return errors.Join(append(failed, err)...)

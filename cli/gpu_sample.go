@@ -18,6 +18,7 @@ import (
 	"cg/cli/exit"
 	"cg/cli/flags"
 	"cg/cli/machine"
+	"cg/cli/output"
 	"cg/cli/tell"
 	"cg/launcher"
 	"cg/pmsampling"
@@ -136,7 +137,7 @@ func bytesOf(text string) (uint64, error) {
 
 // recording is where samples go.
 type recording struct {
-	out   *output
+	out   *output.File
 	to    io.Writer
 	raw   *cgpm.Writer // of .cgpm
 	rows  rows.Writer  // of other files
@@ -147,26 +148,26 @@ type recording struct {
 
 // openRecording opens the file of -o, "" for none. endings are those that it may have.
 func openRecording(c *cli.Context, endings []string) (*recording, error) {
-	r := &recording{out: &output{flag: "-o", name: c.String("output")}}
-	if ending := filepath.Ext(r.out.name); r.out.name != "" && r.out.name != "-" && !slices.Contains(endings, ending) {
-		return nil, exit.Usage("-o: %s: the name has to end in %s or %s", r.out.name,
+	r := &recording{out: &output.File{Flag: "-o", Name: c.String("output")}}
+	if ending := filepath.Ext(r.out.Name); r.out.Name != "" && r.out.Name != "-" && !slices.Contains(endings, ending) {
+		return nil, exit.Usage("-o: %s: the name has to end in %s or %s", r.out.Name,
 			strings.Join(endings[:len(endings)-1], ", "), endings[len(endings)-1])
 	}
-	if r.out.name == "-" && launcher.Closed(1) {
+	if r.out.Name == "-" && launcher.Closed(1) {
 		return nil, exit.Usage("standard output is closed and the samples would be lost: name a file with -o")
 	}
-	return r, r.out.open()
+	return r, r.out.Open()
 }
 
 // begin writes the beginning of the file.
 func (r *recording) begin(h cgpm.Head) (err error) {
 	r.head, r.sums = h, &rows.Sums{Metrics: h.Config.Metrics}
-	ending := filepath.Ext(r.out.name)
+	ending := filepath.Ext(r.out.Name)
 	switch {
-	case r.out.name == "-":
+	case r.out.Name == "-":
 		r.to, ending = os.Stdout, rows.Endings[0]
-	case r.out.part != nil:
-		r.to = r.out.part
+	case r.out.Part != nil:
+		r.to = r.out.Part
 	default:
 		return nil
 	}
@@ -206,7 +207,7 @@ func (r *recording) end(t *cgpm.Tail) (err error) {
 		err = r.raw.End(*t)
 	}
 	if err == nil {
-		err = r.out.save(nil)
+		err = r.out.Save(nil)
 	}
 	if err != nil {
 		return fmt.Errorf("-o: %w", err)
@@ -222,7 +223,7 @@ func (r *recording) tell(t *cgpm.Tail) {
 		}
 		tell.Notef("%d samples of %s (%s): %s", t.Counts.Samples, r.head.GPU, r.head.Chip, t.Clock)
 	}
-	if !r.never && tell.ReportsTo(r.out.name) {
+	if !r.never && tell.ReportsTo(r.out.Name) {
 		shown.Fprintf(os.Stderr, "\n%s", shown.Safe(r.sums.String()))
 	}
 }
@@ -244,7 +245,7 @@ func runGPUSample(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	defer r.out.abandon()
+	defer r.out.Abandon()
 	l, err := openCUPTI(c)
 	if err != nil {
 		return exit.With(status, "%w", err)
@@ -278,7 +279,7 @@ func sampleWhile(args []string, limit time.Duration, s *pmsampling.Session, r *r
 	status := exit.StatusFailure
 	if len(args) > 0 {
 		command := launcher.Cmd{Args: args}
-		if r.out.name == "-" {
+		if r.out.Name == "-" {
 			command.Stdout = os.Stderr // standard output is the samples'
 		}
 		var err error
@@ -361,7 +362,7 @@ func runGPUDecode(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	defer r.out.abandon()
+	defer r.out.Abandon()
 	if _, err := openCUPTI(c); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"cg/cli/exit"
 	"cg/cli/flags"
 	"cg/cli/machine"
+	"cg/cli/output"
 	"cg/cli/tell"
 	"cg/docs"
 	"cg/gate"
@@ -254,7 +255,7 @@ func printHelp(to io.Writer, _ string, what any) {
 
 // columns are those of the terminal on standard output, 80 where there is none.
 func columns() int {
-	if t := terminal(os.Stdout, false); t.Width != noWidth {
+	if t := output.Terminal(os.Stdout, false); t.Width != output.NoWidth {
 		return t.Width
 	}
 	return 80

@@ -21,6 +21,7 @@ import (
 	"cg/cli/flags"
 	"cg/cli/folders"
 	"cg/cli/machine"
+	"cg/cli/output"
 	"cg/cli/tell"
 	"cg/events"
 	"cg/experiment"
@@ -183,12 +184,12 @@ func runMeasure(c *cli.Context) error {
 	}
 	written := false
 	err := measureProgram(c, &written)
-	if status, why := neverRan(err); why != "" && !written && jsonOnStdout(c) && !launcher.Closed(1) {
+	if status, why := neverRan(err); why != "" && !written && output.OnStdout(c) && !launcher.Closed(1) {
 		run.Fail(status, why)
 		if often {
-			return errors.Join(err, putReport(repeated.NotStarted(run, c.Args().Slice())))
+			return errors.Join(err, output.PutReport(repeated.NotStarted(run, c.Args().Slice())))
 		}
-		return errors.Join(err, putReport(run))
+		return errors.Join(err, output.PutReport(run))
 	}
 	return err
 }
@@ -476,7 +477,7 @@ func measureOptions(c *cli.Context) (o options, err error) {
 		}
 		o.command.Stdin = f
 	}
-	if jsonOnStdout(c) {
+	if output.OnStdout(c) {
 		o.command.Stdout, o.command.Stderr = os.Stderr, os.Stderr
 	}
 	if err := restrict(&o.command, c.String("cores")); err != nil {

@@ -16,6 +16,7 @@ import (
 	"cg/cli/exit"
 	"cg/cli/folders"
 	"cg/cli/machine"
+	"cg/cli/output"
 	"cg/cli/tell"
 	"cg/experiment"
 	"cg/launcher"
@@ -96,13 +97,13 @@ func measureOften(c *cli.Context, written *bool) error {
 	if err != nil {
 		return err
 	}
-	outs, err := openFiles(c, seriesFiles...)
+	outs, err := output.OpenFiles(c, seriesFiles...)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		for _, o := range outs {
-			o.abandon()
+			o.Abandon()
 		}
 	}()
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
@@ -244,7 +245,7 @@ func (s *measuredSeries) once(ctx context.Context, k int) (r *experiment.Result,
 	}
 	defer r.Close()
 	if s.bench {
-		if lines, err = formatted("benchfmt", r.Run, format.Options{}); err != nil {
+		if lines, err = output.Formatted("benchfmt", r.Run, format.Options{}); err != nil {
 			return nil, nil, exit.Self("--benchfmt: %w", err)
 		}
 	}
@@ -256,23 +257,23 @@ var seriesFiles = []string{"output", "export-plot", "benchfmt"}
 
 // write writes the figures where the flags say. Without --json people read them on standard
 // error, as the report of one run.
-func (s *measuredSeries) write(c *cli.Context, outs map[string]*output) error {
-	texts, err := writtenFor(c, s.result, seriesFiles[:2])
+func (s *measuredSeries) write(c *cli.Context, outs map[string]*output.File) error {
+	texts, err := output.Written(c, s.result, seriesFiles[:2])
 	if err != nil {
 		return err
 	}
 	texts["benchfmt"] = s.benchmarks
 	var failed []error
 	for _, flag := range seriesFiles {
-		if err := outs[flag].save(texts[flag]); err != nil {
+		if err := outs[flag].Save(texts[flag]); err != nil {
 			failed = append(failed, fmt.Errorf("--%s: %w", flag, err))
 		}
 	}
-	if jsonOnStdout(c) {
+	if output.OnStdout(c) {
 		_, err = os.Stdout.Write(texts["output"])
 	} else if tell.ReportsTo(c.String("output")) {
 		var laid shown.Safe
-		if laid, err = text(s.result, os.Stderr, c.Bool("verbose")); err == nil {
+		if laid, err = output.Text(s.result, os.Stderr, c.Bool("verbose")); err == nil {
 			shown.Fprintf(os.Stderr, "\n%s", laid)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/output"
 	"cg/cli/tell"
 	"cg/ranks"
 	"cg/report/cluster"
@@ -39,11 +40,11 @@ the report cannot be written; 2 usage.`,
 			if c.Args().Len() != 1 {
 				return exit.Usage("cg merge FOLDER -o FILE: one folder, as cg measure --ranks FOLDER makes it")
 			}
-			to := &output{flag: "-o", name: c.String("output")}
-			if err := to.open(); err != nil {
+			to := &output.File{Flag: "-o", Name: c.String("output")}
+			if err := to.Open(); err != nil {
 				return err
 			}
-			defer to.abandon()
+			defer to.Abandon()
 			ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 			defer release()
 			progress := tell.NewProgress()
@@ -59,11 +60,11 @@ the report cannot be written; 2 usage.`,
 			if err != nil {
 				return err
 			}
-			if to.part == nil {
+			if to.Part == nil {
 				_, err = os.Stdout.Write(b)
 				return err
 			}
-			if err := to.save(b); err != nil {
+			if err := to.Save(b); err != nil {
 				return exit.Failure("-o: %w", err)
 			}
 			return nil

@@ -19,6 +19,7 @@ import (
 	"cg/cli/exit"
 	"cg/cli/flags"
 	"cg/cli/machine"
+	"cg/cli/output"
 	"cg/cli/tell"
 	"cg/monitor"
 	"cg/monitor/annotate"
@@ -218,7 +219,7 @@ func monitorTargets(c *cli.Context, host *population.Host) (all []monitor.Target
 
 // monitorOutputs are the places to which cg monitor writes.
 type monitorOutputs struct {
-	document *output
+	document *output.File
 	rows     *jsonl.File // nil without --jsonl
 	live     bool        // standard output is a terminal
 	quiet    bool        // it gets the document alone, or nothing
@@ -242,10 +243,10 @@ type monitorOutputs struct {
 }
 
 func openMonitorOutputs(c *cli.Context, cpu string) (*monitorOutputs, error) {
-	if err := differentOutputs(c, "output", "jsonl"); err != nil {
+	if err := output.Different(c, "output", "jsonl"); err != nil {
 		return nil, err
 	}
-	o := &monitorOutputs{document: &output{flag: "-o", name: c.String("output")}, top: c.Int("top"),
+	o := &monitorOutputs{document: &output.File{Flag: "-o", Name: c.String("output")}, top: c.Int("top"),
 		quiet: c.String("output") == "-", run: newID(), cpu: cpu}
 	o.live = !o.quiet && term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("TERM") != "dumb"
 	var rotation jsonl.Rotation
@@ -262,7 +263,7 @@ func openMonitorOutputs(c *cli.Context, cpu string) (*monitorOutputs, error) {
 		o.close()
 		return nil, err
 	}
-	if err := o.document.open(); err != nil {
+	if err := o.document.Open(); err != nil {
 		o.close()
 		return nil, err
 	}
@@ -270,14 +271,14 @@ func openMonitorOutputs(c *cli.Context, cpu string) (*monitorOutputs, error) {
 		if o.rows, err = jsonl.Open(name, rotation); err != nil {
 			o.rows = nil
 			o.close()
-			return nil, exit.Failure("--jsonl: %s cannot be written: %w", name, reason(err))
+			return nil, exit.Failure("--jsonl: %s cannot be written: %w", name, tell.Reason(err))
 		}
 	}
 	return o, nil
 }
 
 func (o *monitorOutputs) close() {
-	o.document.abandon()
+	o.document.Abandon()
 	if o.rows != nil {
 		o.rows.Close()
 	}
@@ -353,7 +354,7 @@ func (o *monitorOutputs) end(last *monitor.Snapshot, d *usage.Document) error {
 	switch {
 	case errors.Is(o.failed, unix.EPIPE):
 		o.failed = nil
-	case o.quiet && o.document.name != "-":
+	case o.quiet && o.document.Name != "-":
 	case o.quiet:
 		o.failed = errors.Join(o.failed, tell.Put("%s", shown.Safe(shown.JSON(b))))
 	case o.live:
@@ -361,7 +362,7 @@ func (o *monitorOutputs) end(last *monitor.Snapshot, d *usage.Document) error {
 	default:
 		o.failed = errors.Join(o.failed, tell.Put("\n%s", d.Text(o.top)))
 	}
-	if err := errors.Join(o.failed, o.document.save(b)); err != nil {
+	if err := errors.Join(o.failed, o.document.Save(b)); err != nil {
 		return exit.Failure("writing: %w", err)
 	}
 	return nil

@@ -134,7 +134,7 @@ func (o *monitorOutputs) openMetrics(c *cli.Context) error {
 				"--collector.textfile.directory", folder)
 		}
 		if err := o.exporter.WriteFile(folder); err != nil {
-			return exit.Failure("--textfile: %s cannot be written: %w", folder, reason(err))
+			return exit.Failure("--textfile: %s cannot be written: %w", folder, tell.Reason(err))
 		}
 		o.folder = folder
 	}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/output"
 	"cg/cli/tell"
 	"cg/footprint"
 	"cg/report"
@@ -107,7 +108,7 @@ func runReport(c *cli.Context) error {
 	if len(names) == 0 {
 		return exit.Usage("no run: cg report RUN.json, as cg measure -o RUN.json saves it")
 	}
-	o := format.Options{Terminal: terminal(os.Stdout, c.Bool("verbose")), Names: shortNames(names),
+	o := format.Options{Terminal: output.Terminal(os.Stdout, c.Bool("verbose")), Names: shortNames(names),
 		Chosen: map[string]string{}}
 	for _, choice := range choices() {
 		o.Chosen[choice.Flag] = c.String(choice.Flag)
@@ -124,7 +125,7 @@ func runReport(c *cli.Context) error {
 			return err
 		}
 		return watchReport(c, names, func() (format.Document, []byte, error) {
-			o.Terminal = terminal(os.Stdout, c.Bool("verbose"))
+			o.Terminal = output.Terminal(os.Stdout, c.Bool("verbose"))
 			return reportOnce(c, f, reader, o, rates)
 		})
 	}
@@ -161,7 +162,7 @@ func runReport(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("open") {
-		return browse(to.file.name)
+		return browse(to.file.Name)
 	}
 	return nil
 }
@@ -179,7 +180,7 @@ func reportOnce(c *cli.Context, f, reader format.Format, o format.Options, rates
 	if err == nil {
 		d, err = advised(c, d)
 	}
-	if _, is := d.(*stream.Stream); is && to.file.part == nil {
+	if _, is := d.(*stream.Stream); is && to.file.Part == nil {
 		err = fmt.Errorf("%s is %s, which --watch writes to a file only (-o FILE)", o.Names[0], d.Kind())
 	}
 	if err == nil {
@@ -188,7 +189,7 @@ func reportOnce(c *cli.Context, f, reader format.Format, o format.Options, rates
 	if err == nil {
 		err = to.write(f, d, o)
 	}
-	if err == nil && to.file.part != nil {
+	if err == nil && to.file.Part != nil {
 		err = to.save()
 	}
 	return d, to.text.Bytes(), err
@@ -230,34 +231,34 @@ func kindIn(name string) format.Document {
 
 // reportOutput is where cg report writes to: a file, a folder, or standard output.
 type reportOutput struct {
-	file   *output
-	folder *folderOutput // nil for a format that is one file
-	made   string        // folder that was made for --open
+	file   *output.File
+	folder *output.Folder // nil for a format that is one file
+	made   string         // folder that was made for --open
 	text   bytes.Buffer
 }
 
 // reportTo opens what -o names, or a file for --open.
 func reportTo(c *cli.Context, f format.Format, names []string) (*reportOutput, error) {
-	to := &reportOutput{file: &output{flag: "-o", name: c.String("output")}}
+	to := &reportOutput{file: &output.File{Flag: "-o", Name: c.String("output")}}
 	if f.IsFolder(kindOf(c.Args().Slice())) {
 		var err error
-		to.folder, err = openFolder(f, to.file.name)
+		to.folder, err = output.OpenFolder(f, to.file.Name)
 		return to, err
 	}
-	if c.Bool("open") && to.file.name == "" {
+	if c.Bool("open") && to.file.Name == "" {
 		dir, err := os.MkdirTemp("", "cg-report-")
 		if err != nil {
 			return nil, exit.Failure("--open: %w", err)
 		}
 		to.made = dir
-		to.file.name = filepath.Join(dir, filepath.Base(names[0])+f.Endings[0])
+		to.file.Name = filepath.Join(dir, filepath.Base(names[0])+f.Endings[0])
 	}
-	return to, to.file.open()
+	return to, to.file.Open()
 }
 
 func (to *reportOutput) write(f format.Format, d format.Document, o format.Options) error {
 	if to.folder != nil {
-		return f.WriteFolder(to.folder.create, d, o)
+		return f.WriteFolder(to.folder.Create, d, o)
 	}
 	if s, is := d.(*stream.Stream); is {
 		return streamed(to.file, f, s, o)
@@ -268,12 +269,12 @@ func (to *reportOutput) write(f format.Format, d format.Document, o format.Optio
 func (to *reportOutput) save() (err error) {
 	switch {
 	case to.folder != nil:
-		err = to.folder.save()
-	case to.file.part == nil:
+		err = to.folder.Save()
+	case to.file.Part == nil:
 		_, err = os.Stdout.Write(to.text.Bytes())
 		return err
 	default:
-		err = to.file.save(to.text.Bytes())
+		err = to.file.Save(to.text.Bytes())
 	}
 	if err != nil {
 		return fmt.Errorf("-o: %w", err)
@@ -283,10 +284,10 @@ func (to *reportOutput) save() (err error) {
 
 func (to *reportOutput) abandon() {
 	if to.folder != nil {
-		to.folder.abandon()
+		to.folder.Abandon()
 		return
 	}
-	to.file.abandon()
+	to.file.Abandon()
 	if to.made != "" {
 		os.Remove(to.made) // which a page in it prevents
 	}
@@ -326,7 +327,7 @@ func openSaved(name string) (f io.ReadSeeker, done func(), err error) {
 	file := os.Stdin
 	if name != "-" {
 		if file, err = os.Open(name); err != nil {
-			return nil, nil, reason(err)
+			return nil, nil, tell.Reason(err)
 		}
 	}
 	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
@@ -339,7 +340,7 @@ func openSaved(name string) (f io.ReadSeeker, done func(), err error) {
 	}
 	defer file.Close()
 	b, err := io.ReadAll(file)
-	return bytes.NewReader(b), func() {}, reason(err)
+	return bytes.NewReader(b), func() {}, tell.Reason(err)
 }
 
 // inputName is what messages call a file that is read.
@@ -348,15 +349,6 @@ func inputName(name string) string {
 		return "standard input"
 	}
 	return name
-}
-
-// reason is an error of a file without the file's name.
-func reason(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }
 
 // verified tells what differs in a saved run.

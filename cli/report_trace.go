@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/output"
 	"cg/cli/tell"
 	"cg/recorder"
 	"cg/recorder/analysis"
@@ -75,39 +76,39 @@ func reportTrace(c *cli.Context) error {
 		return err
 	}
 	defer out.abandon()
-	o := format.Options{Terminal: terminal(os.Stdout, c.Bool("verbose")), Slices: c.Int("slices"),
+	o := format.Options{Terminal: output.Terminal(os.Stdout, c.Bool("verbose")), Slices: c.Int("slices"),
 		Chosen: map[string]string{"table": c.String("table")}}
 	if err := writeTrace(c, d, out, func(w io.Writer) error {
 		if out.folder != nil {
-			return f.WriteFolder(out.folder.create, d, o)
+			return f.WriteFolder(out.folder.Create, d, o)
 		}
 		return f.Write(w, d, o)
 	}); err != nil {
 		return err
 	}
 	if c.Bool("open") {
-		return browse(out.file.name)
+		return browse(out.file.Name)
 	}
 	return nil
 }
 
 // traceTo opens what -o names, or a file for --open.
 func traceTo(c *cli.Context, f format.Format) (*reportOutput, error) {
-	out := &reportOutput{file: &output{flag: "-o", name: c.String("output")}}
+	out := &reportOutput{file: &output.File{Flag: "-o", Name: c.String("output")}}
 	if f.IsFolder((*iotrace.Document)(nil)) {
 		var err error
-		out.folder, err = openFolder(f, out.file.name)
+		out.folder, err = output.OpenFolder(f, out.file.Name)
 		return out, err
 	}
-	if c.Bool("open") && out.file.name == "" {
+	if c.Bool("open") && out.file.Name == "" {
 		dir, err := os.MkdirTemp("", "cg-report-")
 		if err != nil {
 			return nil, exit.Failure("--open: %w", err)
 		}
 		out.made = dir
-		out.file.name = filepath.Join(dir, "trace"+f.Endings[0])
+		out.file.Name = filepath.Join(dir, "trace"+f.Endings[0])
 	}
-	return out, out.file.open()
+	return out, out.file.Open()
 }
 
 // writeTrace reads and writes a trace, record by record.
@@ -124,7 +125,7 @@ func writeTrace(c *cli.Context, d *iotrace.Document, out *reportOutput, write fu
 	if err != nil {
 		return traceError(d.Name, err)
 	}
-	if out.folder == nil && out.file.part == nil {
+	if out.folder == nil && out.file.Part == nil {
 		release() // a reader that waits is ended by what ends cg
 		progress.End()
 		w := bufio.NewWriter(os.Stdout)
@@ -134,11 +135,11 @@ func writeTrace(c *cli.Context, d *iotrace.Document, out *reportOutput, write fu
 		return w.Flush()
 	}
 	err = exit.Interruptible(ctx, func() error {
-		progress.Say("writing %s", out.file.name)
+		progress.Say("writing %s", out.file.Name)
 		if out.folder != nil {
 			return write(nil)
 		}
-		w := bufio.NewWriter(out.file.part)
+		w := bufio.NewWriter(out.file.Part)
 		if err := write(w); err != nil {
 			return err
 		}
@@ -148,9 +149,9 @@ func writeTrace(c *cli.Context, d *iotrace.Document, out *reportOutput, write fu
 		return traceError(d.Name, err)
 	}
 	if out.folder != nil {
-		err = out.folder.save()
+		err = out.folder.Save()
 	} else {
-		err = out.file.save(nil)
+		err = out.file.Save(nil)
 	}
 	if err != nil {
 		return fmt.Errorf("-o: %w", err)
@@ -252,7 +253,7 @@ func metersAsked(all []string, ranks int) (out []*analysis.Meter, err error) {
 		}
 		f, err := os.Open(m.Name)
 		if err != nil {
-			return nil, exit.Failure("--energy: %s: %w", m.Name, reason(err))
+			return nil, exit.Failure("--energy: %s: %w", m.Name, tell.Reason(err))
 		}
 		log, err := energylog.Read(f)
 		f.Close()

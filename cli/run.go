@@ -23,6 +23,7 @@ import (
 	"cg/cli/flags"
 	"cg/cli/folders"
 	"cg/cli/machine"
+	"cg/cli/output"
 	"cg/cli/tell"
 	"cg/experiment"
 	"cg/languages"
@@ -149,9 +150,9 @@ func runRepeated(c *cli.Context) error {
 	failed := report.Start("", "", os.Args, version.Cg)
 	written := false
 	err := runOften(c, &written)
-	if status, why := neverRan(err); why != "" && !written && jsonOnStdout(c) && !launcher.Closed(1) {
+	if status, why := neverRan(err); why != "" && !written && output.OnStdout(c) && !launcher.Closed(1) {
 		failed.Fail(status, why)
-		return errors.Join(err, putReport(repeated.NotStarted(failed, c.Args().Slice())))
+		return errors.Join(err, output.PutReport(repeated.NotStarted(failed, c.Args().Slice())))
 	}
 	return err
 }
@@ -172,7 +173,7 @@ func runOften(c *cli.Context, written *bool) error {
 	}
 	defer func() {
 		for _, o := range outs {
-			o.abandon()
+			o.Abandon()
 		}
 	}()
 	account.Prepare()

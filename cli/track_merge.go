@@ -9,6 +9,7 @@ import (
 
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/output"
 	"cg/cli/tell"
 	"cg/report/format"
 	"cg/track/energylog"
@@ -48,14 +49,14 @@ func runTrackMerge(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	table, picture := &output{flag: "-o", name: c.String("output")}, &output{flag: "--export-plot"}
+	table, picture := &output.File{Flag: "-o", Name: c.String("output")}, &output.File{Flag: "--export-plot"}
 	var drawn format.Format
-	if picture.name = c.String("export-plot"); picture.name != "" {
-		if drawn, err = pictureFormat(picture.name, (*merge.Logs)(nil)); err != nil {
+	if picture.Name = c.String("export-plot"); picture.Name != "" {
+		if drawn, err = output.PictureFormat(picture.Name, (*merge.Logs)(nil)); err != nil {
 			return exit.Usage("%w", err)
 		}
 	}
-	if err := differentOutputs(c, "output", "export-plot"); err != nil {
+	if err := output.Different(c, "output", "export-plot"); err != nil {
 		return err
 	}
 	var sources []merge.Source
@@ -71,19 +72,19 @@ func runTrackMerge(c *cli.Context) error {
 		return exit.Failure("track merge: %w", err)
 	}
 	logs.CgVersion = version.Cg
-	defer table.abandon()
-	defer picture.abandon()
-	if err := table.open(); err != nil {
+	defer table.Abandon()
+	defer picture.Abandon()
+	if err := table.Open(); err != nil {
 		return err
 	}
-	if err := picture.open(); err != nil {
+	if err := picture.Open(); err != nil {
 		return err
 	}
-	if picture.name != "" {
+	if picture.Name != "" {
 		var b bytes.Buffer
 		err := drawn.Write(&b, logs, format.Options{})
 		if err == nil {
-			err = picture.save(b.Bytes())
+			err = picture.Save(b.Bytes())
 		}
 		if err != nil {
 			return exit.Failure("--export-plot: %w", err)
@@ -108,22 +109,22 @@ func mergeStep(c *cli.Context) (time.Duration, error) {
 func readLog(name string) (*energylog.Rows, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, reason(err)
+		return nil, tell.Reason(err)
 	}
 	defer f.Close()
 	return energylog.ReadRows(f)
 }
 
 // putMerged prints the figures, or the table where it goes to standard output.
-func putMerged(logs *merge.Logs, table *output) error {
-	rows, err := formatted("csv", logs, format.Options{})
+func putMerged(logs *merge.Logs, table *output.File) error {
+	rows, err := output.Formatted("csv", logs, format.Options{})
 	if err != nil {
 		return exit.Failure("%w", err)
 	}
-	if table.name == "-" {
+	if table.Name == "-" {
 		_, err = os.Stdout.Write(rows)
-	} else if err = table.save(rows); err == nil {
-		laid, failed := text(logs, os.Stdout, false)
+	} else if err = table.Save(rows); err == nil {
+		laid, failed := output.Text(logs, os.Stdout, false)
 		if err = failed; err == nil {
 			err = tell.Put("%s", laid)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/output"
 	"cg/cli/tell"
 	"cg/gate"
 	"cg/launcher"
@@ -71,11 +72,11 @@ func runTrend(c *cli.Context) error {
 	if err := keeps(c, names, "output"); err != nil {
 		return err
 	}
-	out := &output{flag: "-o", name: c.String("output")}
-	if err := out.open(); err != nil {
+	out := &output.File{Flag: "-o", Name: c.String("output")}
+	if err := out.Open(); err != nil {
 		return err
 	}
-	defer out.abandon()
+	defer out.Abandon()
 	lines, err := historyLines(c.Context, names)
 	if err != nil {
 		return err
@@ -148,23 +149,23 @@ func historyLines(ctx context.Context, names []string) (all []trend.Line, err er
 }
 
 // putTrend writes a trend where it was asked for.
-func putTrend(c *cli.Context, t *trend.Trend, f format.Format, out *output) error {
+func putTrend(c *cli.Context, t *trend.Trend, f format.Format, out *output.File) error {
 	var b bytes.Buffer
-	o := format.Options{Terminal: terminal(os.Stdout, c.Bool("verbose"))}
-	if out.part != nil {
+	o := format.Options{Terminal: output.Terminal(os.Stdout, c.Bool("verbose"))}
+	if out.Part != nil {
 		o.Color = false
 	}
 	if err := f.Write(&b, t, o); err != nil {
 		return exit.Failure("%w", err)
 	}
-	if out.part != nil {
-		if err := out.save(b.Bytes()); err != nil {
+	if out.Part != nil {
+		if err := out.Save(b.Bytes()); err != nil {
 			return exit.Failure("-o: %w", err)
 		}
 		if !c.Bool("json") {
 			return nil
 		}
-		return putReport(t)
+		return output.PutReport(t)
 	}
 	_, err := os.Stdout.Write(b.Bytes())
 	return err

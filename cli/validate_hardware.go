@@ -16,6 +16,7 @@ import (
 	"cg/cli/exit"
 	"cg/cli/flags"
 	"cg/cli/machine"
+	"cg/cli/output"
 	"cg/cli/tell"
 	"cg/nemb/validate"
 	"cg/report/figures"
@@ -48,11 +49,11 @@ func reportHardware(c *cli.Context) error {
 	if c.String("report") == "" {
 		return exit.Usage("--report: name a file")
 	}
-	file := &output{flag: "--report", name: c.String("report")}
-	if err := file.open(); err != nil {
+	file := &output.File{Flag: "--report", Name: c.String("report")}
+	if err := file.Open(); err != nil {
 		return err
 	}
-	defer file.abandon()
+	defer file.Abandon()
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
 	tell.Notef("watching the sensors for %v as the machine is, and for %v with all processors busy", phase, phase)
@@ -68,7 +69,7 @@ func reportHardware(c *cli.Context) error {
 	if err != nil {
 		return exit.Failure("--report: %w", err)
 	}
-	if err := file.save(append(text, '\n')); err != nil {
+	if err := file.Save(append(text, '\n')); err != nil {
 		return exit.Failure("--report: %w", err)
 	}
 	var laid bytes.Buffer
@@ -79,7 +80,7 @@ func reportHardware(c *cli.Context) error {
 		status = exit.StatusFailure
 		tell.Notef("%s", strings.ReplaceAll(fault.Error(), "\n", "; "))
 	}
-	tell.Notef("written to %s: read it before you send it", file.name)
+	tell.Notef("written to %s: read it before you send it", file.Name)
 	return exit.Of(status)
 }
 

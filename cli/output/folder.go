@@ -1,4 +1,4 @@
-package cli
+package output
 
 import (
 	"errors"
@@ -8,20 +8,21 @@ import (
 	"path/filepath"
 
 	"cg/cli/exit"
+	"cg/cli/tell"
 	"cg/report/format"
 	"cg/scratch"
 )
 
-// folderOutput is the folder of a report that is several files. It is made aside, and
+// Folder is the folder of a report that is several files. It is made aside, and
 // gets its name when the report is whole.
-type folderOutput struct {
+type Folder struct {
 	name  string
 	aside *scratch.Folder
 }
 
-// openFolder makes the folder that -o names. It never replaces a folder with something in
+// OpenFolder makes the folder that -o names. It never replaces a folder with something in
 // it.
-func openFolder(f format.Format, name string) (*folderOutput, error) {
+func OpenFolder(f format.Format, name string) (*Folder, error) {
 	if name == "" || name == "-" {
 		return nil, exit.Usage("format %s is a folder of files: name the folder with -o", f.Name)
 	}
@@ -36,13 +37,13 @@ func openFolder(f format.Format, name string) (*folderOutput, error) {
 	}
 	aside, err := scratch.NewFolder(filepath.Dir(name))
 	if err != nil {
-		return nil, exit.Usage("-o: %s cannot be written: %w", name, reason(err))
+		return nil, exit.Usage("-o: %s cannot be written: %w", name, tell.Reason(err))
 	}
-	return &folderOutput{name, aside}, nil
+	return &Folder{name, aside}, nil
 }
 
-// create makes a file of the folder.
-func (o *folderOutput) create(name string) (io.WriteCloser, error) {
+// Create makes a file of the folder.
+func (o *Folder) Create(name string) (io.WriteCloser, error) {
 	path := filepath.Join(o.aside.Path, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err
@@ -50,8 +51,8 @@ func (o *folderOutput) create(name string) (io.WriteCloser, error) {
 	return os.Create(path)
 }
 
-// save gives the folder its name.
-func (o *folderOutput) save() error {
+// Save gives the folder its name.
+func (o *Folder) Save() error {
 	aside := o.aside
 	o.aside = nil
 	err := errors.Join(aside.Keep(), os.Chmod(aside.Path, os.FileMode(0o777&^umask())))
@@ -69,7 +70,8 @@ func (o *folderOutput) save() error {
 	return err
 }
 
-func (o *folderOutput) abandon() {
+// Abandon removes what was written aside.
+func (o *Folder) Abandon() {
 	if o.aside != nil {
 		o.aside.Remove()
 	}
