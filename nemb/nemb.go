@@ -11,6 +11,7 @@ import (
 	"cg/checkpoint"
 	"cg/nemb/account"
 	"cg/nemb/counter"
+	"cg/nemb/processor"
 	"cg/runtimes/sdk/spec"
 )
 
@@ -85,8 +86,8 @@ type Domain struct {
 	// 0 where nothing is known.
 	Remembered IdlePower
 	// IdleShare is the part of its full power that the domain draws with idle
-	// processors, as published for machines of its age, and IdleShareMost what
-	// nine in ten stay below: they set idle energy aside where Base is not
+	// processors, as published for machines of its age, and IdleShareMost the
+	// most that it may be: they set idle energy aside where Base is not
 	// known. 0 sets nothing aside.
 	IdleShare, IdleShareMost float64
 }
@@ -143,6 +144,15 @@ func (d Domain) Resolves(e Energy) bool { return e > 0 || !d.InTotal || d.Method
 // ReadsMachine tells whether a domain has what is read of the machine, so that others' energy is in it, and its idle
 // power can be measured. A model has neither, nor has a domain of the program's alone.
 func (d Domain) ReadsMachine() bool { return !d.Program && d.Method.IsRead() }
+
+// ShareIdle sets how much of its power the domain draws with idle processors, as published for machines like this one.
+// Memory may draw all of it, however busy the processors are.
+func (d *Domain) ShareIdle(cpu processor.CPU) {
+	d.IdleShare, d.IdleShareMost = cpu.IdleShare()
+	if d.Kind == "dram" {
+		d.IdleShareMost = 1
+	}
+}
 
 // KindGPU is the Kind of a GPU's domain.
 const KindGPU = spec.KindGpu

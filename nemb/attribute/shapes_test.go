@@ -1,6 +1,7 @@
 package attribute
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -11,6 +12,7 @@ import (
 	"cg/checkpoint"
 	"cg/nemb"
 	"cg/nemb/account"
+	"cg/nemb/processor"
 )
 
 // shape is a machine on virtual time, to a tenth of a millisecond, and what runs on it.
@@ -243,6 +245,38 @@ func TestSlowCounterBesideOthers(t *testing.T) {
 							time.Duration(m.period), l.Program(), truth[0])
 					}
 				}
+			}
+		}
+	}
+}
+
+// A machine that draws three fourths of its full power idle, more than nine in ten of those that are published, runs a
+// program without a pause: nothing shows the idle power. The intervals have the truth all the same, whether one of its
+// processors is in use or all, and so of its memory, of which the program makes next to nothing be drawn.
+func TestPublishedShareOfAMachineOfMuchIdlePower(t *testing.T) {
+	const idle, full, end = 75.0, 100.0, 4_000 * ms
+	for _, cpu := range []processor.CPU{{}, {March: "Haswell", Year: 2013}, {March: "Skylake", Year: 2017}} {
+		for _, of := range []struct {
+			kind       string
+			cpus, busy int
+			added      float64 // by all processors
+		}{{"cpu_package", 2, 1, full - idle}, {"cpu_package", 2, 2, full - idle}, {"cpu_package", 64, 1, full - idle}, {"dram", 2, 2, 0.1}} {
+			d := nemb.Domain{ID: "package-0", Kind: of.kind, Method: nemb.Measured, InTotal: true, Period: time.Millisecond, Lo: 1, Hi: 1}
+			d.ShareIdle(cpu)
+			s := shape{cpus: of.cpus, idle: idle, every: 10 * ms, meters: []meter{{domain: d, period: ms}}}
+			for thread := range uint32(of.busy) {
+				for at := int64(0); at < end; at += 5 * ms {
+					f := checkpoint.SiteID(uint32(at/(5*ms))*7%3%2 + thread%2)
+					s.uses = append(s.uses, use{at, at + 5*ms, thread + 1, f + 1, of.added / float64(of.cpus)})
+				}
+			}
+			r, truth := s.play(t, end)
+			name := fmt.Sprintf("%s of %d, %d of %d processors", of.kind, cpu.Year, of.busy, of.cpus)
+			if misses(t, name, r, truth) > 0 {
+				t.Errorf("%s: intervals do not hold: idle power %+v", name, r.Idle[0])
+			}
+			if of.kind != "dram" && r.Total.ProgramLo <= 0 {
+				t.Errorf("%s: the program has %v J at least", name, r.Total.ProgramLo)
 			}
 		}
 	}

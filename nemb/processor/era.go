@@ -32,9 +32,13 @@ func (c CPU) Era() Era {
 	return eras[len(eras)-1]
 }
 
+// mostIdle is the part of its full power that a machine is taken to draw at most when idle. Nine in ten of the servers
+// stay below half, but a machine with much memory or many disks, or a part of one, may be none of these.
+const mostIdle = 0.8
+
 // IdleShare is the part of its full power that a machine draws when idle: the
-// median, and the 90th percentile of the one over the 10th of the other.
+// median, and the most that it may be.
 func (c CPU) IdleShare() (share, most float64) {
 	e := c.Era()
-	return e.Idle.Median / e.Max.Median, e.Idle.P90 / e.Max.P10
+	return e.Idle.Median / e.Max.Median, max(mostIdle, e.Idle.P90/e.Max.P10)
 }

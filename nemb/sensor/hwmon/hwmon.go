@@ -208,10 +208,9 @@ func (o *hwmonOpening) untaken() {
 
 // setIdleShares sets how much of its power each domain draws with idle processors.
 func (o *hwmonOpening) setIdleShares(cpu processor.CPU) {
-	share, most := cpu.IdleShare()
 	set := func(d *nemb.Domain) {
 		if d.Kind != "gpu" {
-			d.IdleShare, d.IdleShareMost = share, most
+			d.ShareIdle(cpu)
 		}
 	}
 	o.energies.Adjust(set)

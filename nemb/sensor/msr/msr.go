@@ -67,7 +67,6 @@ func openMSR(root nemb.Root) ([]nemb.Sensor, error) {
 		return nil, fmt.Errorf("msr: no energy registers are known of %s: %w", cpu, fs.ErrNotExist)
 	}
 	s := sensor.NewFile(name)
-	share, most := cpu.IdleShare()
 	for _, at := range rapl.Packages(root) {
 		path := root.Dev("cpu", strconv.Itoa(at.CPU), "msr")
 		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -102,9 +101,9 @@ func openMSR(root nemb.Root) ([]nemb.Sensor, error) {
 			}
 			d := nemb.Domain{
 				ID: at.Domain(r.name), Kind: r.kind, Method: nemb.Measured, Period: rapl.Period, Lo: 1, Hi: 1,
-				Source:    fmt.Sprintf("msr: register %#x of processor %d", r.register, at.CPU),
-				IdleShare: share, IdleShareMost: most,
+				Source: fmt.Sprintf("msr: register %#x of processor %d", r.register, at.CPU),
 			}
+			d.ShareIdle(cpu)
 			u := unit
 			switch r.kind {
 			case "nested":

@@ -117,8 +117,7 @@ func openPerf(root nemb.Root) ([]nemb.Sensor, error) {
 				"on processor %d: %w", dir, at.Suffix(), at.CPU, fs.ErrNotExist)
 		}
 	}
-	share, most := p.cpu.IdleShare()
-	p.Adjust(func(d *nemb.Domain) { d.IdleShare, d.IdleShareMost = share, most })
+	p.Adjust(func(d *nemb.Domain) { d.ShareIdle(p.cpu) })
 	return []nemb.Sensor{p.File}, nil
 }
 

@@ -40,13 +40,12 @@ func openPowercap(root nemb.Root) ([]nemb.Sensor, error) {
 	p := sensor.NewFile(Name)
 	var first []nemb.Energy // what the dies of package p.Domains()[i] read at opening
 	cpu := root.CPU()
-	share, most := cpu.IdleShare()
 	refused := refusals{errs: errs}
 	left := map[string]bool{} // zones that repeat another
 	domains, answers := rapl.Domains(zones), openCounters(zones)
 	known := slices.ContainsFunc(domains, nemb.Domain.HasProcessors)
 	for i, d := range domains {
-		d.IdleShare, d.IdleShareMost = share, most
+		d.ShareIdle(cpu)
 		z := zones[i]
 		if z.Repeats != "" {
 			p.Note(nemb.Note{Text: fmt.Sprintf("powercap: %s: left out: it reads %s, as %s does", z.Path, z.ID,
