@@ -14,6 +14,7 @@ import (
 
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/gpu"
 	"cg/cli/tell"
 	"cg/languages"
 	"cg/near"
@@ -38,7 +39,7 @@ func commands() []*cli.Command {
 		validateCommand(),
 		trackCommand(),
 		monitorCommand(),
-		gpuCommand(),
+		gpu.Command(),
 		samplerCommand(),
 		sessionCommand(),
 		sdkCommand(),

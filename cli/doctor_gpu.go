@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/gpu"
 	"cg/cli/machine"
 	"cg/cli/tell"
 	"cg/load"
@@ -105,11 +106,11 @@ func kernelFinding(root nemb.Root) doctor.Finding {
 	f := doctor.Finding{Check: "kernels", Level: doctor.Remark}
 	file, err := cupti.File(root.Dir)
 	const without = "cg measure --gpu-kernels does without CUPTI here, by launches and synchronisations: "
-	switch name, other, _ := otherInjection(); {
-	case os.Getenv(nvtxInjection) != "":
-		f.Text = "cg measure --gpu-kernels does not work here: " + nvtxInjection + " is set (" +
-			os.Getenv(nvtxInjection) + "): another tool is loaded into programs"
-		f.Fix = "unset " + nvtxInjection
+	switch name, other, _ := gpu.OtherInjection(); {
+	case os.Getenv(gpu.NVTXInjection) != "":
+		f.Text = "cg measure --gpu-kernels does not work here: " + gpu.NVTXInjection + " is set (" +
+			os.Getenv(gpu.NVTXInjection) + "): another tool is loaded into programs"
+		f.Fix = "unset " + gpu.NVTXInjection
 	case other != "":
 		f.Text, f.Fix = without+name+" is set ("+other+")", "unset "+name
 	case err != nil:
@@ -143,8 +144,8 @@ func samplingFindings(root nemb.Root) (all []doctor.Finding) {
 		say(doctor.Remark, "", "cg gpu can list metrics, and sample nothing: "+err.Error())
 	}
 	for _, device := range devices {
-		r := gpuRowOf(l, device)
-		name := r.Name + " (" + orUnknown(r.Chip) + ", compute capability " + r.Capability + ")"
+		r := gpu.RowOf(l, device)
+		name := r.Name + " (" + tell.OrUnknown(r.Chip) + ", compute capability " + r.Capability + ")"
 		_, err := l.Availability(device.Index)
 		switch {
 		case r.Samples:

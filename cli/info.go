@@ -73,17 +73,9 @@ func survey(c *cli.Context) (*doctor.Survey, nemb.Root, error) {
 	return s, root, err
 }
 
-// orUnknown is s, or the sign of what is not known.
-func orUnknown(s string) string {
-	if s == "" {
-		return "?"
-	}
-	return s
-}
-
 func printSurvey(out io.Writer, s *doctor.Survey) {
 	m := s.Machine
-	cpu := orUnknown(m.CPU)
+	cpu := tell.OrUnknown(m.CPU)
 	if m.March != "" {
 		cpu += fmt.Sprintf(" (%s, %d)", m.March, m.Year)
 	}
@@ -104,8 +96,9 @@ func printSurvey(out io.Writer, s *doctor.Survey) {
 	}
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	shown.Fprintf(w, "cpu\t%s\n", cpu)
-	shown.Fprintf(w, "kernel\t%s\n", orUnknown(m.Kernel))
-	shown.Fprintf(w, "clock\t%s, %s; checkpoints read the %s\n", orUnknown(s.Clock.Kernel), invariant, s.Clock.Channel)
+	shown.Fprintf(w, "kernel\t%s\n", tell.OrUnknown(m.Kernel))
+	shown.Fprintf(w, "clock\t%s, %s; checkpoints read the %s\n", tell.OrUnknown(s.Clock.Kernel), invariant,
+		s.Clock.Channel)
 	rights := fmt.Sprintf("uid %d", s.Permissions.UID)
 	if len(s.Permissions.Capabilities) > 0 {
 		rights += ", " + strings.Join(s.Permissions.Capabilities, ", ")

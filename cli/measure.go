@@ -20,6 +20,7 @@ import (
 	"cg/cli/exit"
 	"cg/cli/flags"
 	"cg/cli/folders"
+	"cg/cli/gpu"
 	"cg/cli/machine"
 	"cg/cli/output"
 	"cg/cli/tell"
@@ -161,7 +162,7 @@ interpreter cannot be run; 127 not found.`,
 				Usage: "show on the terminal what has been used so far, in a line below the program's output that " +
 					"goes when the report comes; nothing where standard error is no terminal"},
 			flags.Sysroot(),
-		}, slices.Concat(gpuFlags(), sampleFlags(), noiseFlags(), footprintFlags(), languageFlags())...),
+		}, slices.Concat(gpu.Flags(), sampleFlags(), noiseFlags(), footprintFlags(), languageFlags())...),
 		Action: runMeasure,
 	}
 }
@@ -207,7 +208,7 @@ func neverRan(err error) (status int, why string) {
 type program struct {
 	language *languages.Language
 	target   languages.Target
-	gpu      gpuWishes
+	gpu      gpu.Wishes
 	options
 }
 
@@ -232,7 +233,7 @@ func programOf(c *cli.Context) (p program, err error) {
 	if err := p.language.Check(p.target); err != nil {
 		return p, exit.Refused(err)
 	}
-	p.gpu, err = gpuWishesOf(c)
+	p.gpu, err = gpu.WishesOf(c)
 	return p, err
 }
 
@@ -243,8 +244,8 @@ func (p program) with(conditions experiment.Conditions, dir string) experiment.I
 		Conditions: conditions, Language: p.language, Target: p.target, Options: p.options.instrument,
 		PlacesOf: p.lines.chosen, Inner: p.inner,
 		OwnCheckpoints: p.instrumented, MaxDepth: p.maxDepth, Overhead: p.overhead, Dir: dir, Cache: cache,
-		CUPTI: p.gpu.kernels, Launches: p.gpu.launches, NoCUPTI: p.gpu.noCUPTI,
-		Counters: p.gpu.countersOf(conditions.Share),
+		CUPTI: p.gpu.Kernels, Launches: p.gpu.Launches, NoCUPTI: p.gpu.NoCUPTI,
+		Counters: p.gpu.CountersOf(conditions.Share),
 		Refused:  refused, Source: sourceFile, Command: p.command,
 		Spool:      func(in *os.File) (*os.File, error) { return spool(in, dir) },
 		ToolOutput: func(b []byte) { os.Stderr.Write(b) },
@@ -309,7 +310,7 @@ func measureOnce(c *cli.Context, written *bool) error {
 	if err != nil {
 		return err
 	}
-	if c.String("ranks") != "" && (o.gpu.kernels != "" || o.gpu.launches) {
+	if c.String("ranks") != "" && (o.gpu.Kernels != "" || o.gpu.Launches) {
 		return exit.Usage("--gpu-kernels and --gpu-launches: the energy of GPUs is divided among the ranks of " +
 			"a node, and not among their kernels: leave them out, or measure one rank without --ranks")
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/cli/exit"
+	"cg/cli/gpu"
 	"cg/cli/tell"
 	"cg/instrument"
 	"cg/launcher"
@@ -256,7 +257,7 @@ func (p program) unseen(s stage, of beforeRun, stdin string) (*report.Run, error
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, exit.Self("%w", err)
 	}
-	p.live, p.gpu, p.inner = nil, gpuWishes{}, nil
+	p.live, p.gpu, p.inner = nil, gpu.Wishes{}, nil
 	x := p.with(s.conditions, dir)
 	x.Preparing, x.ToolOutput = nil, nil
 	x.Command.Stdout, x.Command.Stderr, x.Command.Pty, x.Command.Line = null, null, launcher.Never, nil

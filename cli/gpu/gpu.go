@@ -1,4 +1,6 @@
-package cli
+// Package gpu is the command cg gpu, which samples the performance counters of NVIDIA GPUs, and what cg measure asks
+// of GPUs besides their energy.
+package gpu
 
 import (
 	"errors"
@@ -17,13 +19,14 @@ import (
 	"cg/shown"
 )
 
-func gpuCommand() *cli.Command {
+// Command is cg gpu.
+func Command() *cli.Command {
 	return &cli.Command{
 		Name:            "gpu",
 		Usage:           "sample the performance counters of NVIDIA GPUs",
 		HideHelpCommand: true,
-		Subcommands: []*cli.Command{gpuListCommand(), gpuMetricsCommand(), gpuSampleCommand(), gpuDecodeCommand(),
-			gpuServeCommand()},
+		Subcommands: []*cli.Command{listCommand(), metricsCommand(), sampleCommand(), decodeCommand(),
+			serveCommand()},
 		Description: `NVIDIA's PM sampling tells what a GPU does every few microseconds: which part of it
 is busy, how much memory it moves. cg finds CUPTI while it runs: in CG_CUPTI (a file
 or a folder), below CUDA_HOME, among the packages of python3 (pip install
@@ -55,7 +58,7 @@ func openCUPTI(c *cli.Context) (*cupti.Library, error) {
 	return l, nil
 }
 
-func gpuListCommand() *cli.Command {
+func listCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "list",
 		Usage: "list GPUs, and whether their counters can be sampled",
@@ -65,12 +68,12 @@ the bus, compute capability, and whether it can be sampled, or what prevents tha
 Exit status: 0 one GPU at least can be sampled; 1 none; 2 usage.`,
 		Flags:        []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print it as JSON"}, flags.Sysroot()},
 		OnUsageError: flags.UsageError,
-		Action:       runGPUList,
+		Action:       runList,
 	}
 }
 
-// gpuRow is a GPU as cg gpu list shows it.
-type gpuRow struct {
+// Row is a GPU as cg gpu list shows it.
+type Row struct {
 	Index      int    `json:"index"`
 	Chip       string `json:"chip"`
 	Name       string `json:"name"`
@@ -80,7 +83,7 @@ type gpuRow struct {
 	Reason     string `json:"reason"` // why it cannot be sampled, "" for none
 }
 
-func runGPUList(c *cli.Context) error {
+func runList(c *cli.Context) error {
 	if c.Args().Present() {
 		return exit.Usage("gpu list: %q: it takes no arguments", c.Args().First())
 	}
@@ -92,15 +95,15 @@ func runGPUList(c *cli.Context) error {
 	if err != nil {
 		return exit.Failure("%w", err)
 	}
-	rows := []gpuRow{}
+	rows := []Row{}
 	for _, d := range devices {
-		rows = append(rows, gpuRowOf(l, d))
+		rows = append(rows, RowOf(l, d))
 	}
 	if c.Bool("json") {
 		err = tell.PutJSON(struct {
-			Library string   `json:"library"`
-			Version uint32   `json:"cupti_version"`
-			GPUs    []gpuRow `json:"gpus"`
+			Library string `json:"library"`
+			Version uint32 `json:"cupti_version"`
+			GPUs    []Row  `json:"gpus"`
 		}{l.Path, l.Version, rows})
 	} else {
 		tell.Put("CUPTI %d%s  %s\n", l.Version, inCUDA(l), l.Path)
@@ -109,10 +112,10 @@ func runGPUList(c *cli.Context) error {
 			if !r.Samples {
 				state = r.Reason
 			}
-			err = tell.Put("%d  %s  %s  %s  %s  %s\n", r.Index, orUnknown(r.Chip), r.Name, r.Bus, r.Capability, state)
+			err = tell.Put("%d  %s  %s  %s  %s  %s\n", r.Index, tell.OrUnknown(r.Chip), r.Name, r.Bus, r.Capability, state)
 		}
 	}
-	if err == nil && !slices.ContainsFunc(rows, func(r gpuRow) bool { return r.Samples }) {
+	if err == nil && !slices.ContainsFunc(rows, func(r Row) bool { return r.Samples }) {
 		return exit.Of(exit.StatusFailure)
 	}
 	return err
@@ -126,9 +129,9 @@ func inCUDA(l *cupti.Library) string {
 	return ""
 }
 
-// gpuRowOf asks a GPU whether its counters can be read, without sampling.
-func gpuRowOf(l *cupti.Library, d cupti.Device) gpuRow {
-	r := gpuRow{Index: d.Index, Name: d.Name, Bus: d.Bus, Capability: fmt.Sprintf("%d.%d", d.Major, d.Minor)}
+// RowOf asks a GPU whether its counters can be read, without sampling.
+func RowOf(l *cupti.Library, d cupti.Device) Row {
+	r := Row{Index: d.Index, Name: d.Name, Bus: d.Bus, Capability: fmt.Sprintf("%d.%d", d.Major, d.Minor)}
 	err := l.Initialize(d.Index)
 	if err == nil {
 		r.Chip, err = l.Chip(d.Index)
@@ -147,7 +150,7 @@ func gpuRowOf(l *cupti.Library, d cupti.Device) gpuRow {
 	return r
 }
 
-func gpuMetricsCommand() *cli.Command {
+func metricsCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "metrics",
 		Usage:     "list what can be sampled on a chip",
@@ -160,19 +163,21 @@ one metric.
 Exit status: 0; 1 if nothing can be listed, or nothing matches; 2 usage.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "chip", Usage: "of the chip `NAME` (GH100, AD102)"},
-			gpuFlag(),
+			numberFlag(),
 			&cli.StringFlag{Name: "search", Usage: "only those with `TEXT` in their name or description"},
 			&cli.BoolFlag{Name: "sets", Usage: "list the sets of metrics that fit into one pass"},
 			&cli.BoolFlag{Name: "json", Usage: "print it as JSON"},
 			flags.Sysroot(),
 		},
 		OnUsageError: flags.UsageError,
-		Action:       runGPUMetrics,
+		Action:       runMetrics,
 	}
 }
 
-// gpuFlag is the number of a GPU.
-func gpuFlag() cli.Flag { return &cli.IntFlag{Name: "gpu", Usage: "of GPU `N`, as cg gpu list has it"} }
+// numberFlag is the number of a GPU.
+func numberFlag() cli.Flag {
+	return &cli.IntFlag{Name: "gpu", Usage: "of GPU `N`, as cg gpu list has it"}
+}
 
 // metricRow is a metric as cg gpu metrics shows it.
 type metricRow struct {
@@ -183,7 +188,7 @@ type metricRow struct {
 	Description string `json:"description"`
 }
 
-func runGPUMetrics(c *cli.Context) error {
+func runMetrics(c *cli.Context) error {
 	if c.NArg() > 1 {
 		return exit.Usage("gpu metrics: %q: name one metric at most", c.Args().Get(1))
 	}
@@ -286,8 +291,8 @@ func putMetrics(c *cli.Context, host *cupti.Host) error {
 		}{host.Chip, rows})
 	} else {
 		for _, r := range rows {
-			err = tell.Put("%-64s %-10s %-10s %-12s %s\n", r.Name, r.Kind, shown.Safe(orUnknown(r.Unit)),
-				shown.Safe(orUnknown(r.Dimension)), r.Description)
+			err = tell.Put("%-64s %-10s %-10s %-12s %s\n", r.Name, r.Kind, shown.Safe(tell.OrUnknown(r.Unit)),
+				shown.Safe(tell.OrUnknown(r.Dimension)), r.Description)
 		}
 	}
 	if len(rows) == 0 {

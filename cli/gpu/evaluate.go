@@ -1,4 +1,4 @@
-package cli
+package gpu
 
 import (
 	"bufio"
@@ -55,7 +55,7 @@ var errCrashed = errors.New("NVIDIA's library crashed while it read the counters
 	"CUPTI does not know them; make the recording anew, or try the CUPTI that recorded it (CG_CUPTI)")
 
 // ask makes one call, with more bytes behind it.
-func (e *evaluation) ask(call gpuCall, more []byte) (a gpuAnswer, err error) {
+func (e *evaluation) ask(call request, more []byte) (a reply, err error) {
 	call.Bytes = int64(len(more))
 	text, err := json.Marshal(call)
 	if err != nil {
@@ -97,13 +97,13 @@ func (e *evaluation) died() error {
 // Evaluate computes the values of samples from to to, without to.
 func (e *evaluation) Evaluate(d *pmsampling.CounterData, from, to int) ([]float64, error) {
 	if e.loaded != d {
-		call := gpuCall{Call: "load", gpuData: gpuData{Chip: d.Chip, Names: d.Metrics, Completed: d.Completed}}
+		call := request{Call: "load", recorded: recorded{Chip: d.Chip, Names: d.Metrics, Completed: d.Completed}}
 		if _, err := e.ask(call, d.Image); err != nil {
 			return nil, err
 		}
 		e.loaded = d
 	}
-	a, err := e.ask(gpuCall{Call: "evaluate", First: from, Count: to - from}, nil)
+	a, err := e.ask(request{Call: "evaluate", First: from, Count: to - from}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package cli
+package gpu
 
 import (
 	"cmp"
@@ -16,8 +16,8 @@ import (
 	"cg/pmsampling/cupti"
 )
 
-// gpuFlags are those of cg measure for NVIDIA GPUs.
-func gpuFlags() []cli.Flag {
+// Flags are those of cg measure for NVIDIA GPUs.
+func Flags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "gpu-kernels",
 			Usage: "tell which kernels ran on NVIDIA GPUs, what each used, and which functions launched them: " +
@@ -35,17 +35,17 @@ func gpuFlags() []cli.Flag {
 	}
 }
 
-// gpuWishes is what of GPUs is asked for besides their energy.
-type gpuWishes struct {
-	kernels  string                                       // CUPTI, for --gpu-kernels, else ""
-	launches bool                                         // --gpu-launches, or --gpu-kernels without CUPTI
-	noCUPTI  string                                       // why
+// Wishes is what of GPUs is asked for besides their energy.
+type Wishes struct {
+	Kernels  string                                       // CUPTI, for --gpu-kernels, else ""
+	Launches bool                                         // --gpu-launches, or --gpu-kernels without CUPTI
+	NoCUPTI  string                                       // why
 	counters func(beside.Claim) (*beside.Recorder, error) // begins --gpu-metrics; nil without
 }
 
-// countersOf begins --gpu-metrics for a rank, nil for a program that is none. CUPTI lets one process sample a GPU: of
+// CountersOf begins --gpu-metrics for a rank, nil for a program that is none. CUPTI lets one process sample a GPU: of
 // the ranks of a node the first to come has it.
-func (w gpuWishes) countersOf(rank *node.Member) func() (*beside.Recorder, error) {
+func (w Wishes) CountersOf(rank *node.Member) func() (*beside.Recorder, error) {
 	if w.counters == nil {
 		return nil
 	}
@@ -67,37 +67,38 @@ func (w gpuWishes) countersOf(rank *node.Member) func() (*beside.Recorder, error
 	return func() (*beside.Recorder, error) { return w.counters(claim) }
 }
 
-func gpuWishesOf(c *cli.Context) (w gpuWishes, err error) {
-	if w.launches = c.Bool("gpu-launches"); w.launches && c.Bool("gpu-kernels") {
+// WishesOf is what flags ask for.
+func WishesOf(c *cli.Context) (w Wishes, err error) {
+	if w.Launches = c.Bool("gpu-launches"); w.Launches && c.Bool("gpu-kernels") {
 		return w, exit.Usage("--gpu-kernels and --gpu-launches tell the same: leave one out")
 	}
-	if w.launches {
-		if other := os.Getenv(nvtxInjection); other != "" {
+	if w.Launches {
+		if other := os.Getenv(NVTXInjection); other != "" {
 			return w, exit.Self("--gpu-launches: %s is set (%s): another tool wants to be loaded into the "+
-				"program, and NVTX loads one; unset it, or leave out --gpu-launches", nvtxInjection, other)
+				"program, and NVTX loads one; unset it, or leave out --gpu-launches", NVTXInjection, other)
 		}
 	}
 	if c.Bool("gpu-kernels") {
-		if w.kernels, w.noCUPTI, err = kernelLibrary(c); err != nil {
+		if w.Kernels, w.NoCUPTI, err = kernelLibrary(c); err != nil {
 			return w, err
 		}
-		w.launches = w.kernels == ""
+		w.Launches = w.Kernels == ""
 	}
 	if c.IsSet("gpu-metrics") {
-		w.counters, err = gpuCounters(c)
+		w.counters, err = counters(c)
 	} else if flags.Given(c, "gpu-interval") {
 		err = exit.Usage("--gpu-interval is for --gpu-metrics")
 	}
 	return w, err
 }
 
-// gpuCounters begins to sample what --gpu-metrics names, when it is called.
-func gpuCounters(c *cli.Context) (func(beside.Claim) (*beside.Recorder, error), error) {
+// counters begins to sample what --gpu-metrics names, when it is called.
+func counters(c *cli.Context) (func(beside.Claim) (*beside.Recorder, error), error) {
 	config := pmsampling.Config{Trigger: pmsampling.GPUTimeInterval}
 	if config.Metrics = metricNames(c.String("gpu-metrics")); len(config.Metrics) == 0 {
 		return nil, exit.Usage("--gpu-metrics: name what is sampled: A,B (cg gpu metrics lists them)")
 	}
-	if err := gpuInterval("gpu-interval", c.String("gpu-interval"), &config); err != nil {
+	if err := readInterval("gpu-interval", c.String("gpu-interval"), &config); err != nil {
 		return nil, err
 	}
 	root, err := machine.Root(c)
@@ -117,12 +118,12 @@ func gpuCounters(c *cli.Context) (func(beside.Claim) (*beside.Recorder, error), 
 	}, nil
 }
 
-// nvtxInjection is the variable that names what NVTX loads.
-const nvtxInjection = "NVTX_INJECTION64_PATH"
+// NVTXInjection is the variable that names what NVTX loads.
+const NVTXInjection = "NVTX_INJECTION64_PATH"
 
-// otherInjection is the library of another tool that is loaded into programs, the variable that names it, and what
+// OtherInjection is the library of another tool that is loaded into programs, the variable that names it, and what
 // loads it; "" for none.
-func otherInjection() (variable, library, by string) {
+func OtherInjection() (variable, library, by string) {
 	for _, by = range []string{"CUDA", "NVTX"} {
 		variable = by + "_INJECTION64_PATH"
 		if library = os.Getenv(variable); library != "" {
@@ -134,11 +135,11 @@ func otherInjection() (variable, library, by string) {
 
 // kernelLibrary finds CUPTI for --gpu-kernels, or says why it goes without. One tool at a time can be in a program.
 func kernelLibrary(c *cli.Context) (path, why string, err error) {
-	if other := os.Getenv(nvtxInjection); other != "" {
+	if other := os.Getenv(NVTXInjection); other != "" {
 		return "", "", exit.Self("--gpu-kernels: %s is set (%s): another tool wants to be loaded into the "+
-			"program, and NVTX loads one; unset it, or leave out --gpu-kernels", nvtxInjection, other)
+			"program, and NVTX loads one; unset it, or leave out --gpu-kernels", NVTXInjection, other)
 	}
-	if name, other, _ := otherInjection(); other != "" {
+	if name, other, _ := OtherInjection(); other != "" {
 		return "", name + " is set (" + other + "): another tool wants to be loaded into the program", nil
 	}
 	root, err := machine.Root(c)

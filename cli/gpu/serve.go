@@ -1,4 +1,4 @@
-package cli
+package gpu
 
 import (
 	"bufio"
@@ -20,20 +20,20 @@ import (
 	"cg/pmsampling/cupti"
 )
 
-// gpuServeCommand is the collector of a program in Python: codegreen.pm_sampling starts it.
-func gpuServeCommand() *cli.Command {
+// serveCommand is the collector of a program in Python: codegreen.pm_sampling starts it.
+func serveCommand() *cli.Command {
 	return &cli.Command{
 		Name:         "serve",
 		Hidden:       true,
 		Usage:        "sample and evaluate for the program that started it (codegreen.pm_sampling)",
 		Flags:        []cli.Flag{flags.Sysroot()},
 		OnUsageError: flags.UsageError,
-		Action:       runGPUServe,
+		Action:       runServe,
 	}
 }
 
-// gpuCall is a request: one line of JSON, and then as many bytes as it says.
-type gpuCall struct {
+// request is a request: one line of JSON, and then as many bytes as it says.
+type request struct {
 	Call       string `json:"call"`
 	Device     int    `json:"device"`
 	MaxSamples int    `json:"max_samples"`
@@ -41,11 +41,11 @@ type gpuCall struct {
 	Count      int    `json:"count"`
 	Bytes      int64  `json:"bytes"` // the image of load
 	pmsampling.Config
-	gpuData
+	recorded
 }
 
-// gpuData is counter data without its image.
-type gpuData struct {
+// recorded is counter data without its image.
+type recorded struct {
 	Chip      string   `json:"chip_name,omitempty"`
 	Names     []string `json:"names,omitempty"` // metrics of the data
 	Total     int      `json:"num_total_samples"`
@@ -57,12 +57,12 @@ type gpuData struct {
 	Overflow  bool     `json:"overflow"`
 }
 
-// gpuAnswer is the answer to each: one line of JSON, and then as many bytes as it says.
-type gpuAnswer struct {
+// reply is the answer to each: one line of JSON, and then as many bytes as it says.
+type reply struct {
 	Error  string     `json:"error,omitempty"`
 	Kind   string     `json:"kind,omitempty"` // of the error: value, memory, state, denied, or other
 	Bytes  int        `json:"bytes,omitempty"`
-	Data   *gpuData   `json:"data,omitempty"`
+	Data   *recorded  `json:"data,omitempty"`
 	Values []*float64 `json:"values,omitempty"` // null for NaN
 }
 
@@ -72,8 +72,8 @@ const (
 	mostImage   = 4 << 30
 )
 
-// gpuServer is what a program has begun.
-type gpuServer struct {
+// server is what a program has begun.
+type server struct {
 	root      string
 	in        *bufio.Reader
 	out       *bufio.Writer
@@ -83,14 +83,14 @@ type gpuServer struct {
 	evaluator *pmsampling.Evaluator
 }
 
-// runGPUServe answers until its standard input ends, and gives the GPU back. Signals of a terminal are the program's.
-func runGPUServe(c *cli.Context) (err error) {
+// runServe answers until its standard input ends, and gives the GPU back. Signals of a terminal are the program's.
+func runServe(c *cli.Context) (err error) {
 	root, err := machine.Root(c)
 	if err != nil {
 		return err
 	}
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
-	s := &gpuServer{root: root.Dir, in: bufio.NewReaderSize(os.Stdin, 1<<16), out: bufio.NewWriter(os.Stdout)}
+	s := &server{root: root.Dir, in: bufio.NewReaderSize(os.Stdin, 1<<16), out: bufio.NewWriter(os.Stdout)}
 	defer func() { err = errors.Join(err, s.end()) }()
 	for {
 		if err := s.next(); errors.Is(err, io.EOF) {
@@ -101,7 +101,7 @@ func runGPUServe(c *cli.Context) (err error) {
 	}
 }
 
-func (s *gpuServer) end() (err error) {
+func (s *server) end() (err error) {
 	if s.collector != nil {
 		err = s.collector.Disable()
 	}
@@ -112,12 +112,12 @@ func (s *gpuServer) end() (err error) {
 }
 
 // next answers one request.
-func (s *gpuServer) next() error {
+func (s *server) next() error {
 	line, err := s.line()
 	if err != nil {
 		return err
 	}
-	var call gpuCall
+	var call request
 	if err := json.Unmarshal(line, &call); err != nil {
 		return fmt.Errorf("a request that is no JSON: %w", err)
 	}
@@ -130,7 +130,7 @@ func (s *gpuServer) next() error {
 	}
 	answer, more, err := s.do(call, image)
 	if err != nil {
-		answer = gpuAnswer{Error: err.Error(), Kind: exceptionOf(err)}
+		answer = reply{Error: err.Error(), Kind: exceptionOf(err)}
 	}
 	answer.Bytes = len(more)
 	text, err := json.Marshal(answer)
@@ -143,7 +143,7 @@ func (s *gpuServer) next() error {
 }
 
 // line is a line of a request.
-func (s *gpuServer) line() (line []byte, err error) {
+func (s *server) line() (line []byte, err error) {
 	for {
 		part, err := s.in.ReadSlice('\n')
 		if line = append(line, part...); !errors.Is(err, bufio.ErrBufferFull) {
@@ -170,7 +170,7 @@ func exceptionOf(err error) string {
 }
 
 // open loads CUPTI when it is first needed.
-func (s *gpuServer) open() (err error) {
+func (s *server) open() (err error) {
 	if s.library == nil {
 		s.library, err = cupti.Open(s.root)
 	}
@@ -178,9 +178,9 @@ func (s *gpuServer) open() (err error) {
 }
 
 // do makes one call.
-func (s *gpuServer) do(call gpuCall, image []byte) (a gpuAnswer, more []byte, err error) {
+func (s *server) do(call request, image []byte) (a reply, more []byte, err error) {
 	if err := s.open(); err != nil {
-		return gpuAnswer{Error: err.Error(), Kind: "state"}, nil, nil
+		return reply{Error: err.Error(), Kind: "state"}, nil, nil
 	}
 	if s.collector == nil {
 		s.collector = pmsampling.New(s.library, call.Device)
@@ -202,11 +202,11 @@ func (s *gpuServer) do(call gpuCall, image []byte) (a gpuAnswer, more []byte, er
 		if err != nil {
 			return a, nil, err
 		}
-		a.Data = &gpuData{d.Chip, d.Metrics, d.Total, d.Populated, d.Completed, d.Starts, d.Ends, int32(d.Reason),
+		a.Data = &recorded{d.Chip, d.Metrics, d.Total, d.Populated, d.Completed, d.Starts, d.Ends, int32(d.Reason),
 			d.Overflow}
 		return a, d.Image, nil
 	case "load":
-		err = s.load(call.gpuData, image)
+		err = s.load(call.recorded, image)
 	case "evaluate":
 		a.Values, err = s.evaluate(call.First, call.Count)
 	default:
@@ -216,7 +216,7 @@ func (s *gpuServer) do(call gpuCall, image []byte) (a gpuAnswer, more []byte, er
 }
 
 // load takes the data that evaluate computes next.
-func (s *gpuServer) load(d gpuData, image []byte) (err error) {
+func (s *server) load(d recorded, image []byte) (err error) {
 	if s.evaluator != nil {
 		err = s.evaluator.Close()
 	}
@@ -225,7 +225,7 @@ func (s *gpuServer) load(d gpuData, image []byte) (err error) {
 	return err
 }
 
-func (s *gpuServer) evaluate(first, count int) ([]*float64, error) {
+func (s *server) evaluate(first, count int) ([]*float64, error) {
 	if s.loaded == nil {
 		return nil, errors.New("nothing was loaded")
 	}

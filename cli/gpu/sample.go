@@ -1,4 +1,4 @@
-package cli
+package gpu
 
 import (
 	"errors"
@@ -29,7 +29,7 @@ import (
 	"cg/version"
 )
 
-func gpuSampleCommand() *cli.Command {
+func sampleCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "sample",
 		Usage:     "sample metrics of a GPU for a time, or while a command runs",
@@ -57,7 +57,7 @@ or is not found; 1 (125 with CMD) if sampling fails; 2 usage.`,
 				Usage: "stop after `TIME` (seconds, or such as 1m30s)"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
 				Usage: "write to `FILE` (.csv, .jsonl, .json, .cgpm; - for CSV on standard output)"},
-			gpuFlag(),
+			numberFlag(),
 			&cli.StringFlag{Name: "hardware-buffer", Value: "512MiB",
 				Usage: "`SIZE` of the GPU's buffer (MiB, KiB, or bytes)"},
 			&cli.StringFlag{Name: "append", Value: "oldest",
@@ -66,17 +66,17 @@ or is not found; 1 (125 with CMD) if sampling fails; 2 usage.`,
 			flags.Sysroot(),
 		},
 		OnUsageError: flags.UsageError,
-		Action:       runGPUSample,
+		Action:       runSample,
 	}
 }
 
-// gpuConfig is what the flags say is sampled.
-func gpuConfig(c *cli.Context) (set pmsampling.Config, err error) {
+// sampleConfig is what the flags say is sampled.
+func sampleConfig(c *cli.Context) (set pmsampling.Config, err error) {
 	set = pmsampling.Config{Set: c.String("set"), Trigger: pmsampling.GPUTimeInterval}
 	if set.Metrics = metricNames(c.String("metrics")); len(set.Metrics) == 0 {
 		return set, exit.Usage("gpu sample: name what is sampled: --metrics A,B (cg gpu metrics lists them)")
 	}
-	if err := gpuInterval("interval", c.String("interval"), &set); err != nil {
+	if err := readInterval("interval", c.String("interval"), &set); err != nil {
 		return set, err
 	}
 	if set.Buffer, err = bytesOf(c.String("hardware-buffer")); err != nil {
@@ -102,8 +102,8 @@ func metricNames(list string) (names []string) {
 	return names
 }
 
-// gpuInterval reads how often a sample is taken: a time, or cycles.
-func gpuInterval(flag, interval string, set *pmsampling.Config) error {
+// readInterval reads how often a sample is taken: a time, or cycles.
+func readInterval(flag, interval string, set *pmsampling.Config) error {
 	if cycles, ok := strings.CutSuffix(interval, "cycles"); ok {
 		n, err := strconv.ParseUint(strings.TrimSpace(cycles), 10, 63)
 		if err != nil || n == 0 {
@@ -228,8 +228,8 @@ func (r *recording) tell(t *cgpm.Tail) {
 	}
 }
 
-func runGPUSample(c *cli.Context) error {
-	config, err := gpuConfig(c)
+func runSample(c *cli.Context) error {
+	config, err := sampleConfig(c)
 	if err != nil {
 		return err
 	}
@@ -255,14 +255,14 @@ func runGPUSample(c *cli.Context) error {
 		return exit.With(status, "%w", err)
 	}
 	defer s.Close()
-	if err := r.begin(gpuHead(l, s, c.Int("gpu"))); err != nil {
+	if err := r.begin(headOf(l, s, c.Int("gpu"))); err != nil {
 		return exit.With(status, "-o: %w", err)
 	}
 	return sampleWhile(c.Args().Slice(), limit, s, r)
 }
 
-// gpuHead describes a session.
-func gpuHead(l *cupti.Library, s *pmsampling.Session, device int) cgpm.Head {
+// headOf describes a session.
+func headOf(l *cupti.Library, s *pmsampling.Session, device int) cgpm.Head {
 	h := cgpm.Head{CgVersion: version.Cg, CUPTIVersion: l.Version, Chip: s.Chip(), Device: device,
 		StartedUnix: time.Now().UnixNano(), Config: s.Config}
 	if devices, err := l.Devices(); err == nil {
@@ -323,7 +323,7 @@ func sampleWhile(args []string, limit time.Duration, s *pmsampling.Session, r *r
 	return exit.Like(result)
 }
 
-func gpuDecodeCommand() *cli.Command {
+func decodeCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "decode",
 		Usage:     "compute the values of a .cgpm file",
@@ -340,11 +340,11 @@ written), or nothing computes it; 2 usage.`,
 			flags.Sysroot(),
 		},
 		OnUsageError: flags.UsageError,
-		Action:       runGPUDecode,
+		Action:       runDecode,
 	}
 }
 
-func runGPUDecode(c *cli.Context) error {
+func runDecode(c *cli.Context) error {
 	if c.NArg() != 1 {
 		return exit.Usage("gpu decode: name one file: cg gpu decode FILE.cgpm")
 	}
