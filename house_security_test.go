@@ -20,7 +20,7 @@ var connecting = []string{
 
 // connections are the packages of cg that import one of those, and what SECURITY.md says of each.
 var connections = map[string]string{
-	"cli":                 "`cg track --mqtt-broker` | sends",
+	"cli/track":           "`cg track --mqtt-broker` | sends",
 	"footprint":           "| `--grid-intensity` with an",
 	"instrument":          "through which the measured program asks for its checkpoints",
 	"monitor/annotate":    "| `cg monitor --socket` | a Unix socket",

@@ -15,7 +15,9 @@ import (
 	"cg/cli/exit"
 	"cg/cli/flags"
 	"cg/cli/gpu"
+	"cg/cli/monitor"
 	"cg/cli/tell"
+	"cg/cli/track"
 	"cg/languages"
 	"cg/near"
 	"cg/version"
@@ -37,8 +39,8 @@ func commands() []*cli.Command {
 		doctorCommand(),
 		initSensorsCommand(),
 		validateCommand(),
-		trackCommand(),
-		monitorCommand(),
+		track.Command(settings{}),
+		monitor.Command(settings{}),
 		gpu.Command(),
 		samplerCommand(),
 		sessionCommand(),

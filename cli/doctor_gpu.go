@@ -145,7 +145,7 @@ func samplingFindings(root nemb.Root) (all []doctor.Finding) {
 	}
 	for _, device := range devices {
 		r := gpu.RowOf(l, device)
-		name := r.Name + " (" + tell.OrUnknown(r.Chip) + ", compute capability " + r.Capability + ")"
+		name := r.Name + " (" + shown.OrUnknown(r.Chip) + ", compute capability " + r.Capability + ")"
 		_, err := l.Availability(device.Index)
 		switch {
 		case r.Samples:

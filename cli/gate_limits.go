@@ -10,18 +10,13 @@ import (
 
 	"cg/cli/exit"
 	"cg/cli/flags"
-	"cg/config"
 	"cg/gate"
 )
 
 // limits takes the budgets and thresholds.
 func (k *check) limits(c *cli.Context) error {
 	k.plan.Budgets, k.plan.Thresholds = map[string]float64{}, map[string]float64{}
-	files, _, err := settingsFiles(c.String("config"))
-	var all []config.Settings
-	if err == nil {
-		all, err = layers(files, keys(commands()))
-	}
+	all, err := readSettings(c)
 	if err != nil {
 		return exit.Usage("%w", err)
 	}

@@ -75,7 +75,7 @@ func survey(c *cli.Context) (*doctor.Survey, nemb.Root, error) {
 
 func printSurvey(out io.Writer, s *doctor.Survey) {
 	m := s.Machine
-	cpu := tell.OrUnknown(m.CPU)
+	cpu := shown.OrUnknown(m.CPU)
 	if m.March != "" {
 		cpu += fmt.Sprintf(" (%s, %d)", m.March, m.Year)
 	}
@@ -96,8 +96,8 @@ func printSurvey(out io.Writer, s *doctor.Survey) {
 	}
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	shown.Fprintf(w, "cpu\t%s\n", cpu)
-	shown.Fprintf(w, "kernel\t%s\n", tell.OrUnknown(m.Kernel))
-	shown.Fprintf(w, "clock\t%s, %s; checkpoints read the %s\n", tell.OrUnknown(s.Clock.Kernel), invariant,
+	shown.Fprintf(w, "kernel\t%s\n", shown.OrUnknown(m.Kernel))
+	shown.Fprintf(w, "clock\t%s, %s; checkpoints read the %s\n", shown.OrUnknown(s.Clock.Kernel), invariant,
 		s.Clock.Channel)
 	rights := fmt.Sprintf("uid %d", s.Permissions.UID)
 	if len(s.Permissions.Capabilities) > 0 {

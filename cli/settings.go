@@ -16,7 +16,9 @@ import (
 	"cg/cli/exit"
 	"cg/cli/flags"
 	"cg/cli/machine"
+	"cg/cli/monitor"
 	"cg/cli/tell"
+	"cg/cli/track"
 	"cg/config"
 	"cg/footprint"
 	"cg/gate"
@@ -25,7 +27,6 @@ import (
 	"cg/near"
 	"cg/nemb"
 	"cg/nemb/sensor/meter"
-	"cg/track"
 )
 
 // projectFile is looked for in the current folder and those above it.
@@ -72,10 +73,10 @@ var checks = map[string]func(string) error{
 	"baseline":            func(s string) error { _, err := baselineTime(s); return err },
 	"noise-cv":            checkPercent,
 	"noise-drop":          checkPercent,
-	"tracker":             func(s string) error { _, err := track.Parse(s); return err },
-	"track.format":        func(s string) error { _, err := trackLayout(s); return err },
+	"tracker":             track.CheckTracker,
+	"track.format":        func(s string) error { _, err := track.Layout(s); return err },
 	"benchmark.intensity": between(1, 100),
-	"monitor.interval":    func(s string) error { _, err := monitorInterval(s); return err },
+	"monitor.interval":    func(s string) error { _, err := monitor.Interval(s); return err },
 	"rotate":              func(s string) error { _, err := jsonl.ParseRotation(s); return err },
 	"gate.metric": func(s string) error {
 		if whole, _ := gate.Metric(s).Of(); whole.IsEnergy() {
@@ -284,27 +285,28 @@ func configure(c *cli.Command) {
 		!slices.Contains([]string{"report", "info", "doctor"}, c.Name) {
 		return
 	}
-	c.Flags = append(c.Flags, settingsFlag())
+	c.Flags = append(c.Flags, settings{}.Flag())
 	action := c.Action
 	c.Action = func(ctx *cli.Context) error {
 		if c.Name == "report" && !ctx.Bool("carbon") && !ctx.Bool("cost") { // no setting is for it
 			return action(ctx)
 		}
-		if err := applySettings(ctx, c.Name); err != nil {
+		if err := (settings{}).Apply(ctx, c.Name); err != nil {
 			return err
 		}
 		return action(ctx)
 	}
 }
 
-func settingsFlag() cli.Flag {
+// settings are those that files and the environment have.
+type settings struct{}
+
+func (settings) Flag() cli.Flag {
 	return &cli.StringFlag{Name: "config", EnvVars: []string{"CG_CONFIG"},
 		Usage: "take settings from `FILE` instead of " + projectFile + " and your own (cg config)"}
 }
 
-// applySettings gives flags that are not on the command line the values that a command's
-// settings have for them.
-func applySettings(c *cli.Context, command string) error {
+func (settings) Apply(c *cli.Context, command string) error {
 	files, refused, err := settingsFiles(c.String("config"))
 	var all []config.Settings
 	if err == nil && len(files) > 0 { // the keys need all commands
@@ -353,6 +355,23 @@ func applySettings(c *cli.Context, command string) error {
 	}
 	warnRefused(refused)
 	return nil
+}
+
+func (settings) Read(c *cli.Context) (func(f cli.Flag) ([]string, bool), error) {
+	all, err := readSettings(c)
+	return func(f cli.Flag) ([]string, bool) {
+		v, _, ok := setting(c.Command.Name, f, all)
+		return v.Texts, ok
+	}, err
+}
+
+// readSettings reads the files for a command, the stronger first.
+func readSettings(c *cli.Context) ([]config.Settings, error) {
+	files, _, err := settingsFiles(c.String("config"))
+	if err != nil {
+		return nil, err
+	}
+	return layers(files, keys(commands()))
 }
 
 // notOfAProject is what a flag of the user's names.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -21,6 +22,9 @@ const (
 	StatusSelf     = 125
 	StatusNotFound = 127
 )
+
+// SenderPatience is how long what waits for a broker or a collector is waited for at the end.
+const SenderPatience = 3 * time.Second
 
 // Error is an error with the status it ends cg with.
 type Error struct {

@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"crypto/rand"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,4 +70,12 @@ func Duration(s string) (time.Duration, error) {
 		return 0, fmt.Errorf("%q is not a time: use seconds, or such as 90s, 1m30s", s)
 	}
 	return d, nil
+}
+
+// NewID is an id where no flag names one: a random UUID (RFC 9562, version 4).
+func NewID() string {
+	var b [16]byte
+	rand.Read(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

@@ -112,7 +112,7 @@ func runList(c *cli.Context) error {
 			if !r.Samples {
 				state = r.Reason
 			}
-			err = tell.Put("%d  %s  %s  %s  %s  %s\n", r.Index, tell.OrUnknown(r.Chip), r.Name, r.Bus, r.Capability, state)
+			err = tell.Put("%d  %s  %s  %s  %s  %s\n", r.Index, shown.OrUnknown(r.Chip), r.Name, r.Bus, r.Capability, state)
 		}
 	}
 	if err == nil && !slices.ContainsFunc(rows, func(r Row) bool { return r.Samples }) {
@@ -291,8 +291,8 @@ func putMetrics(c *cli.Context, host *cupti.Host) error {
 		}{host.Chip, rows})
 	} else {
 		for _, r := range rows {
-			err = tell.Put("%-64s %-10s %-10s %-12s %s\n", r.Name, r.Kind, shown.Safe(tell.OrUnknown(r.Unit)),
-				shown.Safe(tell.OrUnknown(r.Dimension)), r.Description)
+			err = tell.Put("%-64s %-10s %-10s %-12s %s\n", r.Name, r.Kind, shown.Safe(shown.OrUnknown(r.Unit)),
+				shown.Safe(shown.OrUnknown(r.Dimension)), r.Description)
 		}
 	}
 	if len(rows) == 0 {

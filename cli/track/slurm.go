@@ -1,4 +1,4 @@
-package cli
+package track
 
 import (
 	"errors"
@@ -24,12 +24,12 @@ var notOnNodes = map[string]bool{"suffix": true, "id": true, "output-dir": true,
 	"pairs": true}
 
 // slurmPatience is how long recorders may take to start, and to end.
-func slurmPatienceFlag() cli.Flag {
+func patienceFlag() cli.Flag {
 	return &cli.StringFlag{Name: "within", Value: "60s", Usage: "give up after `TIME`"}
 }
 
-func trackStartCommand(ofTrack []cli.Flag) *cli.Command {
-	own := []cli.Flag{slurmPatienceFlag(), settingsFlag(),
+func startCommand(s flags.Settings, ofTrack []cli.Flag) *cli.Command {
+	own := []cli.Flag{patienceFlag(), s.Flag(),
 		&cli.StringFlag{Name: "id", Aliases: []string{"i"},
 			Usage: "`ID` of the recording; default: that of the job, with a number from the second on"},
 		&cli.StringFlag{Name: "output-dir", Aliases: []string{"o"}, Value: ".",
@@ -50,11 +50,16 @@ suffix ID-NODE. What the recorders say is in DIR/cg-track-ID.txt. It prints the 
 Exit status: 0; 1 if a node does not record in time: then none does; 2 usage.`,
 		Flags:        own,
 		OnUsageError: flags.UsageError,
-		Action:       runTrackStart,
+		Action: func(c *cli.Context) error {
+			if err := s.Apply(c, "track"); err != nil {
+				return err
+			}
+			return runStart(c)
+		},
 	}
 }
 
-func trackStopCommand() *cli.Command {
+func stopCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "stop",
 		Usage:     "end what cg track start has started",
@@ -63,13 +68,13 @@ func trackStopCommand() *cli.Command {
 files are complete.
 
 Exit status: 0; 1 if there is none, or it does not end in time; 2 usage.`,
-		Flags:        []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "end all of them"}, slurmPatienceFlag()},
+		Flags:        []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "end all of them"}, patienceFlag()},
 		OnUsageError: flags.UsageError,
-		Action:       runTrackStop,
+		Action:       runStop,
 	}
 }
 
-func trackStatusCommand() *cli.Command {
+func statusCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "status",
 		Usage: "list what cg track start has started and is not ended",
@@ -81,13 +86,13 @@ Exit status: 0; 1 if Slurm does not tell; 2 usage.`,
 			if c.Args().Present() {
 				return exit.Usage("track status: %q: it takes no arguments", c.Args().First())
 			}
-			job, err := slurmJob()
+			job, err := currentJob()
 			if err != nil {
 				return err
 			}
 			steps, err := job.Steps(c.Context)
 			if err != nil {
-				return exit.Failure("track status: %w", slurmError(err))
+				return exit.Failure("track status: %w", explained(err))
 			}
 			for _, s := range steps {
 				if err := tell.Put("%s  %s  %s  %s\n", s.ID, s.Run, s.Elapsed, s.Nodes); err != nil {
@@ -99,7 +104,7 @@ Exit status: 0; 1 if Slurm does not tell; 2 usage.`,
 	}
 }
 
-func slurmJob() (slurm.Job, error) {
+func currentJob() (slurm.Job, error) {
 	job, err := slurm.Current(os.Getenv)
 	if err != nil {
 		return job, exit.Failure("track: %w", err)
@@ -107,15 +112,15 @@ func slurmJob() (slurm.Job, error) {
 	return job, nil
 }
 
-// slurmError says what a command that is not there means.
-func slurmError(err error) error {
+// explained says what a command that is not there means.
+func explained(err error) error {
 	if errors.Is(err, exec.ErrNotFound) {
 		return fmt.Errorf("%w: the commands of Slurm have to be in PATH on the node that calls them", err)
 	}
 	return err
 }
 
-func slurmWithin(c *cli.Context) (time.Duration, error) {
+func patience(c *cli.Context) (time.Duration, error) {
 	d, err := flags.Duration(c.String("within"))
 	if err != nil || d < time.Second {
 		return 0, exit.Usage("--within: %q is not a time of 1 s or more", c.String("within"))
@@ -123,14 +128,11 @@ func slurmWithin(c *cli.Context) (time.Duration, error) {
 	return d, nil
 }
 
-func runTrackStart(c *cli.Context) error {
-	if err := applySettings(c, "track"); err != nil {
-		return err
-	}
+func runStart(c *cli.Context) error {
 	if c.Args().Present() {
 		return exit.Usage("track start: %q: it takes only flags (cg track start --help)", c.Args().First())
 	}
-	within, err := slurmWithin(c)
+	within, err := patience(c)
 	if err != nil {
 		return err
 	}
@@ -141,7 +143,7 @@ func runTrackStart(c *cli.Context) error {
 	if err != nil {
 		return exit.Failure("-o: %w", err)
 	}
-	job, err := slurmJob()
+	job, err := currentJob()
 	if err != nil {
 		return err
 	}
@@ -158,7 +160,7 @@ func runTrackStart(c *cli.Context) error {
 	defer stop()
 	step, said, err := job.Start(ctx, r)
 	if err != nil {
-		return exit.Failure("track start: %w", slurmError(err))
+		return exit.Failure("track start: %w", explained(err))
 	}
 	tell.Notef("track: step %s records on %s, with the id %s; what it says is in %s", step.ID, step.Nodes, step.Run,
 		said)
@@ -200,15 +202,15 @@ func onNodes(c *cli.Context) (recorder, names []string, err error) {
 	return recorder, names, nil
 }
 
-func runTrackStop(c *cli.Context) error {
-	within, err := slurmWithin(c)
+func runStop(c *cli.Context) error {
+	within, err := patience(c)
 	if err != nil {
 		return err
 	}
 	if c.Args().Len() > 1 || c.Bool("all") && c.Args().Present() {
 		return exit.Usage("track stop: name one step, or none for the last, or --all")
 	}
-	job, err := slurmJob()
+	job, err := currentJob()
 	if err != nil {
 		return err
 	}
@@ -216,7 +218,7 @@ func runTrackStop(c *cli.Context) error {
 	defer stop()
 	steps, err := job.Steps(ctx)
 	if err != nil {
-		return exit.Failure("track stop: %w", slurmError(err))
+		return exit.Failure("track stop: %w", explained(err))
 	}
 	chosen := steps[max(0, len(steps)-1):]
 	if name := c.Args().First(); c.Bool("all") {
@@ -236,7 +238,7 @@ func runTrackStop(c *cli.Context) error {
 	var errs []error
 	for _, s := range chosen {
 		if err := job.Stop(ctx, s, within); err != nil {
-			errs = append(errs, fmt.Errorf("step %s: %w", s.ID, slurmError(err)))
+			errs = append(errs, fmt.Errorf("step %s: %w", s.ID, explained(err)))
 			continue
 		}
 		tell.Notef("track: step %s has ended", s.ID)

@@ -1,4 +1,4 @@
-package cli
+package monitor
 
 import (
 	"os"
@@ -7,26 +7,29 @@ import (
 	"testing"
 
 	"github.com/urfave/cli/v2"
+
+	"cg/cli/flags"
 )
 
-// openedWith opens the outputs of cg monitor with flags and settings, and closes them.
-func openedWith(t *testing.T, settings string, args ...string) error {
+// openedWith opens the outputs of cg monitor with flags and with settings, by the flag, and closes them.
+func openedWith(t *testing.T, settings map[string]string, args ...string) error {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "config.toml")
-	if err := os.WriteFile(file, []byte(settings), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	command := monitorCommand()
+	command := Command(nil)
 	command.Action = func(c *cli.Context) error {
-		out, err := openMonitorOutputs(c, "")
+		for name, value := range settings {
+			if err := c.Set(name, value); err != nil {
+				t.Fatal(err)
+			}
+			flags.FromSettings(c, name)
+		}
+		out, err := openOutputs(c, "")
 		if err == nil {
 			out.close()
 		}
 		return err
 	}
-	configure(command)
 	app := &cli.App{Commands: []*cli.Command{command}, ExitErrHandler: func(*cli.Context, error) {}}
-	return app.Run(append([]string{"cg", "monitor", "--config", file}, args...))
+	return app.Run(append([]string{"cg", "monitor"}, args...))
 }
 
 // Settings for a use of cg monitor do not hinder the others; flags that have no effect are
@@ -34,22 +37,22 @@ func openedWith(t *testing.T, settings string, args ...string) error {
 func TestSettingsOfOtherUses(t *testing.T) {
 	for _, test := range []struct{ name, value, want string }{
 		{"max-labels", "50", "--max-labels is for --serve, --textfile and --otlp"},
-		{"socket-group", "\"root\"", "--socket-group is for --socket"},
+		{"socket-group", "root", "--socket-group is for --socket"},
 		{"mqtt-qos", "0", "--mqtt-qos is for --mqtt"},
-		{"mqtt-prefix", "\"a\"", "--mqtt-prefix is for --mqtt"},
-		{"rotate", "\"1MB\"", "--rotate is for --jsonl"},
+		{"mqtt-prefix", "a", "--mqtt-prefix is for --mqtt"},
+		{"rotate", "1MB", "--rotate is for --jsonl"},
 	} {
-		if err := openedWith(t, "[monitor]\n"+test.name+" = "+test.value+"\n"); err != nil {
-			t.Errorf("%s in a file: %v", test.name, err)
+		if err := openedWith(t, map[string]string{test.name: test.value}); err != nil {
+			t.Errorf("%s as a setting: %v", test.name, err)
 		}
-		err := openedWith(t, "", "--"+test.name, strings.Trim(test.value, "\""))
+		err := openedWith(t, nil, "--"+test.name, test.value)
 		if err == nil || err.Error() != test.want {
 			t.Errorf("--%s: %v, want %q", test.name, err, test.want)
 		}
 	}
 	rows := filepath.Join(t.TempDir(), "rows")
-	if err := openedWith(t, "[monitor]\nrotate = \"much\"\n", "--jsonl", rows); err == nil {
-		t.Error("a size that is none is taken from a file")
+	if err := openedWith(t, map[string]string{"rotate": "much"}, "--jsonl", rows); err == nil {
+		t.Error("a size that is none is taken from the settings")
 	}
 }
 
@@ -57,7 +60,7 @@ func TestSettingsOfOtherUses(t *testing.T) {
 func TestOutputsThatAreOneFile(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "x")
-	err := openedWith(t, "", "-o", name, "--jsonl", name, "--textfile", dir)
+	err := openedWith(t, nil, "-o", name, "--jsonl", name, "--textfile", dir)
 	if left, _ := os.ReadDir(dir); err == nil || !strings.Contains(err.Error(), "both write to") || len(left) > 0 {
 		t.Errorf("%v; %v is left", err, left)
 	}

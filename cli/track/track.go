@@ -1,9 +1,8 @@
-package cli
+// Package track is the command cg track, which records sensors to files, alone or on the nodes of a job.
+package track
 
 import (
-	"crypto/rand"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -41,8 +40,9 @@ func (t *trackers) Set(spec string) error {
 
 func (t *trackers) String() string { return "" }
 
-func trackCommand() *cli.Command {
-	flags := append(trackFileFlags(), append([]cli.Flag{
+// Command is cg track.
+func Command(s flags.Settings) *cli.Command {
+	all := append(fileFlags(), append([]cli.Flag{
 		&cli.StringFlag{Name: "id", Aliases: []string{"i"},
 			Usage: "`ID` of the run, in every file; default: a random one"},
 		&cli.Float64Flag{Name: "freq-write", Aliases: []string{"f"}, Value: 3600,
@@ -54,14 +54,14 @@ func trackCommand() *cli.Command {
 		flags.Level("l"), // WattAMeter's
 		&cli.IntFlag{Name: "pairs", Value: 10, Usage: "bench: `N` pairs of runs"},
 		flags.Sysroot(),
-	}, trackBrokerFlags()...)...)
+	}, brokerFlags()...)...)
 	return &cli.Command{
 		Name:      "track",
 		Usage:     "record sensors to files until it is stopped",
 		ArgsUsage: "[bench [CMD [ARGS...]]]",
 		// The words that have flags of their own.
-		Subcommands: []*cli.Command{trackFilenameCommand(), trackMergeCommand(), trackStartCommand(flags),
-			trackStopCommand(), trackStatusCommand()},
+		Subcommands: []*cli.Command{filenameCommand(s), mergeCommand(), startCommand(s, all),
+			stopCommand(), statusCommand()},
 		HideHelpCommand: true,
 		Description: `Each --tracker DT,METRIC[,METRIC...] is read at its own interval: DT in seconds,
 or with a unit (100ms), 0.1 ms to 60 s. Metrics: ` + strings.Join(track.Names(), ", ") + `,
@@ -79,13 +79,13 @@ processors), in pairs of runs in random order.
 
 Exit status: 0 when it was stopped; 1 if nothing can be read, or not be written;
 2 usage.`,
-		Flags:  flags,
-		Action: runTrack,
+		Flags:  all,
+		Action: run,
 	}
 }
 
-// trackFileFlags are those that the names of the files depend on.
-func trackFileFlags() []cli.Flag {
+// fileFlags are those that the names of the files depend on.
+func fileFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.GenericFlag{Name: "tracker", Value: &trackers{},
 			Usage: "read `DT,METRIC[,METRIC...]`; may be given several times (default: " + track.Default.String() +
@@ -98,8 +98,8 @@ func trackFileFlags() []cli.Flag {
 	}
 }
 
-func runTrack(c *cli.Context) error {
-	config, err := trackConfig(c)
+func run(c *cli.Context) error {
+	config, err := configOf(c)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func runTrack(c *cli.Context) error {
 		return exit.Usage("--duration: %w", err)
 	}
 	if c.Args().Present() {
-		return runTrackBench(c, config)
+		return runBench(c, config)
 	}
 	if c.IsSet("pairs") {
 		return exit.Usage("--pairs is for cg track bench")
@@ -123,11 +123,11 @@ func runTrack(c *cli.Context) error {
 	if err := os.MkdirAll(config.Dir, 0o777); err != nil {
 		return exit.Failure("-o: %w", err)
 	}
-	broker, err := openTrackBroker(c, &config)
+	broker, err := openBroker(c, &config)
 	if err != nil {
 		return err
 	}
-	defer closeTrackBroker(broker, config.Log)
+	defer closeBroker(broker, config.Log)
 	session, err := track.Start(config)
 	if errors.Is(err, track.ErrNothing) {
 		return exit.Failure("%w\n--tracker DT,estimate records the estimate of a machine without sensors", err)
@@ -158,7 +158,7 @@ func runTrack(c *cli.Context) error {
 	return nil
 }
 
-func trackConfig(c *cli.Context) (track.Config, error) {
+func configOf(c *cli.Context) (track.Config, error) {
 	root, err := machine.Root(c)
 	if err != nil {
 		return track.Config{}, err
@@ -166,11 +166,11 @@ func trackConfig(c *cli.Context) (track.Config, error) {
 	config := track.Config{
 		Root: root, ID: c.String("id"), Rows: int(c.Float64("freq-write")), Append: c.Bool("append"),
 	}
-	if err := trackFiles(c, &config); err != nil {
+	if err := readFiles(c, &config); err != nil {
 		return config, err
 	}
 	if !c.IsSet("id") {
-		config.ID = newID()
+		config.ID = flags.NewID()
 	}
 	if strings.ContainsAny(config.ID, "\r\n") {
 		return config, exit.Usage("-i: an id is one line")
@@ -187,8 +187,8 @@ func trackConfig(c *cli.Context) (track.Config, error) {
 	return config, nil
 }
 
-// trackFiles reads what the names of the files depend on.
-func trackFiles(c *cli.Context, config *track.Config) error {
+// readFiles reads what the names of the files depend on.
+func readFiles(c *cli.Context, config *track.Config) error {
 	config.Trackers, config.Dir = *c.Generic("tracker").(*trackers), c.String("output-dir")
 	if config.Suffix = c.String("suffix"); strings.ContainsAny(config.Suffix, "/\r\n") {
 		return exit.Usage("-s: %q cannot be part of a file's name", config.Suffix)
@@ -197,23 +197,23 @@ func trackFiles(c *cli.Context, config *track.Config) error {
 		config.Trackers = []track.Tracker{track.Default}
 	}
 	var err error
-	if config.Layout, err = trackLayout(c.String("format")); err != nil {
+	if config.Layout, err = Layout(c.String("format")); err != nil {
 		return exit.Usage("--format: %w", err)
 	}
 	return nil
 }
 
-func trackFilenameCommand() *cli.Command {
+func filenameCommand(s flags.Settings) *cli.Command {
 	return &cli.Command{
 		Name:  "filename",
 		Usage: "print the name of the file to wait for",
 		Description: `Prints the names of the files that cg track makes first with the same flags: one for
 each tracker, or the file with the line of the run (--format wattameter). When
 they are there, everything has been opened.`,
-		Flags:        append(trackFileFlags(), settingsFlag()),
+		Flags:        append(fileFlags(), s.Flag()),
 		OnUsageError: flags.UsageError,
 		Action: func(c *cli.Context) error {
-			if err := applySettings(c, "track"); err != nil {
+			if err := s.Apply(c, "track"); err != nil {
 				return err
 			}
 			if c.Args().Present() {
@@ -221,7 +221,7 @@ they are there, everything has been opened.`,
 					c.Args().First())
 			}
 			var config track.Config
-			if err := trackFiles(c, &config); err != nil {
+			if err := readFiles(c, &config); err != nil {
 				return err
 			}
 			for _, name := range config.Filenames() {
@@ -234,8 +234,8 @@ they are there, everything has been opened.`,
 	}
 }
 
-// trackLayout is how a format keeps what is recorded.
-func trackLayout(name string) (*track.Layout, error) {
+// Layout is how a format keeps what is recorded.
+func Layout(name string) (*track.Layout, error) {
 	f, err := format.Named(name, track.Recording{})
 	if err != nil {
 		return nil, err
@@ -245,14 +245,6 @@ func trackLayout(name string) (*track.Layout, error) {
 		return nil, err
 	}
 	return w.Follow.(*track.Layout), nil
-}
-
-// newID is a random UUID (RFC 9562, version 4).
-func newID() string {
-	var b [16]byte
-	rand.Read(b[:])
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // processEnd is closed when the process of --until-pid ends.
@@ -288,7 +280,7 @@ const (
 	benchLimit   = 3 * time.Second
 )
 
-func runTrackBench(c *cli.Context, config track.Config) error {
+func runBench(c *cli.Context, config track.Config) error {
 	if c.Args().First() != "bench" {
 		word := c.Args().First()
 		return exit.Usage("track: %q is not known: %s (cg track --help)", word,
@@ -359,4 +351,10 @@ func short(d time.Duration) string {
 		return d.Round(10 * time.Microsecond).String()
 	}
 	return d.Round(100 * time.Microsecond).String()
+}
+
+// CheckTracker refuses what is no tracker.
+func CheckTracker(s string) error {
+	_, err := track.Parse(s)
+	return err
 }

@@ -1,4 +1,4 @@
-package cli
+package monitor
 
 import (
 	"errors"
@@ -31,7 +31,7 @@ func requestFlags() []cli.Flag {
 }
 
 // openSocket opens what --socket asks for.
-func (o *monitorOutputs) openSocket(c *cli.Context) (err error) {
+func (o *outputs) openSocket(c *cli.Context) (err error) {
 	if c.String("socket") == "" {
 		if flags.Given(c, "socket-group") {
 			return exit.Usage("--socket-group is for --socket")
@@ -51,7 +51,7 @@ const (
 )
 
 // openSpans opens what --otlp-listen asks for.
-func (o *monitorOutputs) openSpans(c *cli.Context) error {
+func (o *outputs) openSpans(c *cli.Context) error {
 	if c.String("otlp-listen") == "" {
 		if flags.Given(c, "otlp-history") {
 			return exit.Usage("--otlp-history is for --otlp-listen")
@@ -83,7 +83,7 @@ func (o *monitorOutputs) openSpans(c *cli.Context) error {
 }
 
 // hear has a session ask what programs say of their requests.
-func (o *monitorOutputs) hear(session *monitor.Session) {
+func (o *outputs) hear(session *monitor.Session) {
 	if o.socket != nil {
 		session.Annotations = o.socket.Take
 	}
@@ -94,7 +94,7 @@ func (o *monitorOutputs) hear(session *monitor.Session) {
 }
 
 // closeRequests ends what hears of requests, and tells what was left out.
-func (o *monitorOutputs) closeRequests() {
+func (o *outputs) closeRequests() {
 	if o.socket != nil {
 		o.socket.Close()
 		if bad, dropped := o.socket.Lost(); bad+dropped > 0 {

@@ -1,4 +1,4 @@
-package cli
+package track
 
 import (
 	"fmt"
@@ -27,7 +27,7 @@ const (
 	brokerPasswordVariable = "CG_MQTT_PASSWORD"
 )
 
-func trackBrokerFlags() []cli.Flag {
+func brokerFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "mqtt-broker", Usage: "send rows to the MQTT broker on `HOST`, too; " +
 			"mqtts://HOST for TLS"},
@@ -43,8 +43,8 @@ func trackBrokerFlags() []cli.Flag {
 // keptMessages is how many messages wait for a broker at most: of some 300 bytes each.
 const keptMessages = 10000
 
-// openTrackBroker connects to the broker of --mqtt-broker; nil without one.
-func openTrackBroker(c *cli.Context, config *track.Config) (*mqtt.Publisher, error) {
+// openBroker connects to the broker of --mqtt-broker; nil without one.
+func openBroker(c *cli.Context, config *track.Config) (*mqtt.Publisher, error) {
 	if c.String("mqtt-broker") == "" {
 		for _, name := range brokerOf[1:] {
 			if flags.Given(c, name) {
@@ -70,9 +70,9 @@ func openTrackBroker(c *cli.Context, config *track.Config) (*mqtt.Publisher, err
 	log := config.Log
 	prefix := strings.TrimRight(c.String("mqtt-topic-prefix"), "/")
 	broker, err := mqtt.Open(mqtt.Config{URL: address, User: c.String("mqtt-username"),
-		Password: c.String("mqtt-password"), Prefix: prefix, ID: "cg-" + newID(), QoS: byte(qos), Kept: keptMessages,
-		Thing: "messages",
-		Warn:  func(text string) { log(slog.LevelError, "--mqtt-broker: "+text) }})
+		Password: c.String("mqtt-password"), Prefix: prefix, ID: "cg-" + flags.NewID(), QoS: byte(qos),
+		Kept: keptMessages, Thing: "messages",
+		Warn: func(text string) { log(slog.LevelError, "--mqtt-broker: "+text) }})
 	if err != nil {
 		return nil, exit.Usage("--mqtt-topic-prefix: %w", err)
 	}
@@ -101,12 +101,12 @@ func brokerAddress(c *cli.Context) (string, error) {
 	return u.String(), nil
 }
 
-// closeTrackBroker sends what waits, for a while.
-func closeTrackBroker(broker *mqtt.Publisher, log func(slog.Level, string)) {
+// closeBroker sends what waits, for a while.
+func closeBroker(broker *mqtt.Publisher, log func(slog.Level, string)) {
 	if broker == nil {
 		return
 	}
-	if lost := broker.Close(senderPatience); lost > 0 {
+	if lost := broker.Close(exit.SenderPatience); lost > 0 {
 		log(slog.LevelError, fmt.Sprintf("--mqtt-broker: %d messages were not sent", lost))
 	}
 }

@@ -1,4 +1,6 @@
-package cli
+// Package monitor is the command cg monitor, which tells what runs now in joules, to a terminal, files and other
+// programs.
+package monitor
 
 import (
 	"context"
@@ -35,7 +37,8 @@ import (
 	"cg/version"
 )
 
-func monitorCommand() *cli.Command {
+// Command is cg monitor.
+func Command(s flags.Settings) *cli.Command {
 	return &cli.Command{
 		Name:  "monitor",
 		Usage: "show what runs now, in joules",
@@ -83,7 +86,7 @@ a file cannot be written; 2 usage.`,
 				machine.SensorNames() + "); default: all that measure, else the estimate"},
 			flags.Sysroot(),
 		}, slices.Concat(requestFlags(), targetFlags(), brokerFlags())...),
-		Action: runMonitor,
+		Action: func(c *cli.Context) error { return run(c, s) },
 	}
 }
 
@@ -102,23 +105,24 @@ const gcPercent = 400
 
 // Limits of --interval: a counter must not go round twice between two readings.
 const (
-	leastMonitorInterval = 100 * time.Millisecond
-	mostMonitorInterval  = time.Minute
+	leastInterval = 100 * time.Millisecond
+	mostInterval  = time.Minute
 )
 
-func monitorInterval(s string) (time.Duration, error) {
+// Interval reads the time of --interval.
+func Interval(s string) (time.Duration, error) {
 	every, err := flags.Duration(s)
-	if err == nil && (every < leastMonitorInterval || every > mostMonitorInterval) {
-		err = fmt.Errorf("%v cannot be kept: use %v to %v", every, leastMonitorInterval, mostMonitorInterval)
+	if err == nil && (every < leastInterval || every > mostInterval) {
+		err = fmt.Errorf("%v cannot be kept: use %v to %v", every, leastInterval, mostInterval)
 	}
 	return every, err
 }
 
-func runMonitor(c *cli.Context) error {
+func run(c *cli.Context, from flags.Settings) error {
 	if c.Args().Present() {
 		return exit.Usage("monitor: %q: it takes only flags (cg monitor --help)", c.Args().First())
 	}
-	every, err := monitorInterval(c.String("interval"))
+	every, err := Interval(c.String("interval"))
 	if err != nil {
 		return exit.Usage("-i: %w", err)
 	}
@@ -129,7 +133,7 @@ func runMonitor(c *cli.Context) error {
 	if c.Int("top") < 0 {
 		return exit.Usage("--top: %d: use 0 or more", c.Int("top"))
 	}
-	ctx, hangup, stop := monitorSignals(c)
+	ctx, hangup, stop := signals(c)
 	defer stop()
 	debug.SetGCPercent(gcPercent)
 	here, err := machine.Open(ctx, c)
@@ -149,11 +153,11 @@ func runMonitor(c *cli.Context) error {
 		return exit.Failure("%w", err)
 	}
 	defer host.Close()
-	targets, err := monitorTargets(c, host)
+	targets, err := targetsOf(c, host)
 	if err != nil {
 		return err
 	}
-	out, err := openMonitorOutputs(c, here.Root.CPU().Name)
+	out, err := openOutputs(c, here.Root.CPU().Name)
 	if err != nil {
 		return err
 	}
@@ -173,7 +177,7 @@ func runMonitor(c *cli.Context) error {
 	last, err := session.Run(ctx, every, func(s *monitor.Snapshot) bool {
 		select {
 		case <-hangup:
-			out.reload(c, session)
+			out.reload(c, session, from)
 		default:
 		}
 		return out.each(s)
@@ -188,8 +192,8 @@ func runMonitor(c *cli.Context) error {
 	return out.end(last, usage.New(last, run))
 }
 
-// monitorTargets finds what is to be watched.
-func monitorTargets(c *cli.Context, host *population.Host) (all []monitor.Target, err error) {
+// targetsOf finds what is to be watched.
+func targetsOf(c *cli.Context, host *population.Host) (all []monitor.Target, err error) {
 	add := func(kind monitor.Kind, name string, pid int) {
 		if err != nil {
 			return
@@ -217,8 +221,8 @@ func monitorTargets(c *cli.Context, host *population.Host) (all []monitor.Target
 	return all, err
 }
 
-// monitorOutputs are the places to which cg monitor writes.
-type monitorOutputs struct {
+// outputs are the places to which cg monitor writes.
+type outputs struct {
 	document *output.File
 	rows     *jsonl.File // nil without --jsonl
 	live     bool        // standard output is a terminal
@@ -242,12 +246,12 @@ type monitorOutputs struct {
 	run, cpu  string        // the id of the run, and the name of the processor
 }
 
-func openMonitorOutputs(c *cli.Context, cpu string) (*monitorOutputs, error) {
+func openOutputs(c *cli.Context, cpu string) (*outputs, error) {
 	if err := output.Different(c, "output", "jsonl"); err != nil {
 		return nil, err
 	}
-	o := &monitorOutputs{document: &output.File{Flag: "-o", Name: c.String("output")}, top: c.Int("top"),
-		quiet: c.String("output") == "-", run: newID(), cpu: cpu}
+	o := &outputs{document: &output.File{Flag: "-o", Name: c.String("output")}, top: c.Int("top"),
+		quiet: c.String("output") == "-", run: flags.NewID(), cpu: cpu}
 	o.live = !o.quiet && term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("TERM") != "dumb"
 	var rotation jsonl.Rotation
 	var err error
@@ -277,7 +281,7 @@ func openMonitorOutputs(c *cli.Context, cpu string) (*monitorOutputs, error) {
 	return o, nil
 }
 
-func (o *monitorOutputs) close() {
+func (o *outputs) close() {
 	o.document.Abandon()
 	if o.rows != nil {
 		o.rows.Close()
@@ -287,13 +291,13 @@ func (o *monitorOutputs) close() {
 	}
 	o.leaving.Wait() // whose last word is that the broker of now is there
 	if o.broker != nil {
-		if lost := o.broker.Close(senderPatience); lost > 0 {
+		if lost := o.broker.Close(exit.SenderPatience); lost > 0 {
 			tell.Warnf("--mqtt: %d rows were not sent", lost)
 		}
 	}
 	o.closeRequests()
 	if o.collector != nil {
-		if lost := o.collector.Close(senderPatience); lost > 0 {
+		if lost := o.collector.Close(exit.SenderPatience); lost > 0 {
 			tell.Warnf("--otlp: %d messages were not sent", lost)
 		}
 	}
@@ -303,7 +307,7 @@ func (o *monitorOutputs) close() {
 }
 
 // each shows a snapshot; false ends cg monitor.
-func (o *monitorOutputs) each(s *monitor.Snapshot) bool {
+func (o *outputs) each(s *monitor.Snapshot) bool {
 	var row *usage.Row
 	if o.rows != nil || o.broker != nil || !o.quiet { // for scrapers alone nobody looks at it
 		row = usage.NewRow(s, o.top)
@@ -341,7 +345,7 @@ func over(s *monitor.Snapshot) bool {
 }
 
 // end shows the summary and saves it.
-func (o *monitorOutputs) end(last *monitor.Snapshot, d *usage.Document) error {
+func (o *outputs) end(last *monitor.Snapshot, d *usage.Document) error {
 	for _, t := range last.Targets {
 		if t.Ended {
 			tell.Notef("%s %s has ended", string(t.Kind), t.Name)

@@ -1,4 +1,4 @@
-package cli
+package monitor
 
 import (
 	"cmp"
@@ -13,17 +13,17 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/cli/exit"
 	"cg/cli/flags"
 	"cg/cli/tell"
-	"cg/config"
 	"cg/monitor"
 	"cg/nemb/population"
 )
 
-// monitorSignals ends ctx by the signals that end cg monitor. A hang-up is one of them where cg has a
+// signals ends ctx by the signals that end cg monitor. A hang-up is one of them where cg has a
 // terminal, unless it is ignored, as below nohup; without a terminal it says that the settings are to be
 // read again.
-func monitorSignals(c *cli.Context) (ctx context.Context, hangup chan os.Signal, stop func()) {
+func signals(c *cli.Context) (ctx context.Context, hangup chan os.Signal, stop func()) {
 	ends := []os.Signal{unix.SIGINT, unix.SIGTERM}
 	hangup = make(chan os.Signal, 1)
 	if tty, err := os.Open("/dev/tty"); err == nil {
@@ -43,24 +43,20 @@ func monitorSignals(c *cli.Context) (ctx context.Context, hangup chan os.Signal,
 
 // reload takes the settings anew that can change while cg monitor runs. What the command line says
 // stays. Where something is wrong, all stays as it is.
-func (o *monitorOutputs) reload(c *cli.Context, session *monitor.Session) {
-	if err := o.reloaded(c, session); err != nil {
+func (o *outputs) reload(c *cli.Context, session *monitor.Session, s flags.Settings) {
+	if err := o.reloaded(c, session, s); err != nil {
 		tell.Warnf("the settings stay as they are: %v", err)
 		return
 	}
 	tell.Notef("the settings were read again")
 }
 
-func (o *monitorOutputs) reloaded(c *cli.Context, session *monitor.Session) error {
-	files, _, err := settingsFiles(c.String("config"))
-	var layered []config.Settings
-	if err == nil {
-		layered, err = layers(files, keys(commands()))
-	}
+func (o *outputs) reloaded(c *cli.Context, session *monitor.Session, s flags.Settings) error {
+	of, err := s.Read(c)
 	if err != nil {
 		return err
 	}
-	r := &rereading{c: c, files: layered}
+	r := &rereading{c: c, of: of}
 	most, top := r.whole("max-labels"), r.whole("top")
 	to := brokerWanted{r.text("mqtt"), r.text("mqtt-prefix"), r.whole("mqtt-qos")}
 	targets := r.targets(o.targets)
@@ -82,11 +78,11 @@ func (o *monitorOutputs) reloaded(c *cli.Context, session *monitor.Session) erro
 		if before != nil { // readings go on while it sends what it has
 			after := o.broker
 			o.leaving.Go(func() {
-				if lost := before.Close(senderPatience); lost > 0 {
+				if lost := before.Close(exit.SenderPatience); lost > 0 {
 					tell.Warnf("--mqtt: %d rows were not sent", lost)
 				}
 				if after != nil { // both may have one state at one broker
-					after.Announce(senderPatience)
+					after.Announce(exit.SenderPatience)
 				}
 			})
 		}
@@ -105,9 +101,9 @@ func (o *monitorOutputs) reloaded(c *cli.Context, session *monitor.Session) erro
 
 // rereading reads settings again.
 type rereading struct {
-	c     *cli.Context
-	files []config.Settings
-	err   error // the first
+	c   *cli.Context
+	of  func(f cli.Flag) (texts []string, ok bool)
+	err error // the first
 }
 
 // texts is the value of a setting: that of the command line, or else of the settings, or else the
@@ -121,8 +117,8 @@ func (r *rereading) texts(name string) []string {
 		}
 		return []string{fmt.Sprint(r.c.Value(name))}
 	}
-	if v, _, ok := setting(r.c.Command.Name, f, r.files); ok {
-		return v.Texts
+	if texts, ok := r.of(f); ok {
+		return texts
 	}
 	if whole, is := f.(*cli.IntFlag); is {
 		return []string{strconv.Itoa(whole.Value)}

@@ -1,10 +1,9 @@
-package cli
+package monitor
 
 import (
 	"encoding/json"
 	"errors"
 	"os"
-	"time"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -22,7 +21,7 @@ import (
 )
 
 // openExporters opens what --serve, --textfile, --mqtt and --otlp ask for.
-func (o *monitorOutputs) openExporters(c *cli.Context) error {
+func (o *outputs) openExporters(c *cli.Context) error {
 	for _, open := range []func(*cli.Context) error{o.openBroker, o.openSocket, o.openSpans, o.openCollector,
 		o.openMetrics} {
 		if err := open(c); err != nil {
@@ -42,10 +41,7 @@ func brokerFlags() []cli.Flag {
 	}
 }
 
-// senderPatience is how long what waits for a broker or a collector is waited for at the end.
-const senderPatience = 3 * time.Second
-
-func (o *monitorOutputs) openBroker(c *cli.Context) error {
+func (o *outputs) openBroker(c *cli.Context) error {
 	if c.String("mqtt") == "" {
 		for _, name := range []string{"mqtt-prefix", "mqtt-qos"} {
 			if flags.Given(c, name) {
@@ -67,9 +63,9 @@ type brokerWanted struct {
 }
 
 // connect opens what sends to a broker.
-func (o *monitorOutputs) connect(to brokerWanted) (err error) {
+func (o *outputs) connect(to brokerWanted) (err error) {
 	hostname, _ := os.Hostname()
-	config := mqtt.Config{URL: to.url, Prefix: to.prefix, ID: "cg-" + newID(),
+	config := mqtt.Config{URL: to.url, Prefix: to.prefix, ID: "cg-" + flags.NewID(),
 		QoS: byte(min(max(to.qos, 0), 255)), Warn: func(text string) { tell.Warnf("--mqtt: %s", text) }}
 	if to.qos < 0 {
 		config.QoS = 255
@@ -88,7 +84,7 @@ func (o *monitorOutputs) connect(to brokerWanted) (err error) {
 }
 
 // openCollector opens what --otlp asks for.
-func (o *monitorOutputs) openCollector(c *cli.Context) error {
+func (o *outputs) openCollector(c *cli.Context) error {
 	if c.String("otlp") == "" {
 		return nil
 	}
@@ -114,7 +110,7 @@ func maxLabels(c *cli.Context) (int, error) {
 	return most, nil
 }
 
-func (o *monitorOutputs) openMetrics(c *cli.Context) error {
+func (o *outputs) openMetrics(c *cli.Context) error {
 	address, folder := c.String("serve"), c.String("textfile")
 	most, err := maxLabels(c)
 	if err != nil {
@@ -157,7 +153,7 @@ func (o *monitorOutputs) openMetrics(c *cli.Context) error {
 }
 
 // export shows a snapshot to others.
-func (o *monitorOutputs) export(s *monitor.Snapshot, row *usage.Row) error {
+func (o *outputs) export(s *monitor.Snapshot, row *usage.Row) error {
 	if o.broker != nil {
 		b, err := json.Marshal(row)
 		if err != nil {

@@ -1,4 +1,4 @@
-package cli
+package track
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 	"cg/version"
 )
 
-func trackMergeCommand() *cli.Command {
+func mergeCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "merge",
 		Usage:     "add up logs of several nodes on one clock",
@@ -37,11 +37,11 @@ Exit status: 0; 1 if a log cannot be read, or they have no time in common; 2 usa
 				Usage: "draw the power over time to `FILE` (.svg, .png; .html, a page with the figures)"},
 		},
 		OnUsageError: flags.UsageError,
-		Action:       runTrackMerge,
+		Action:       runMerge,
 	}
 }
 
-func runTrackMerge(c *cli.Context) error {
+func runMerge(c *cli.Context) error {
 	if !c.Args().Present() {
 		return exit.Usage("track merge: name the logs: cg track merge FILES...")
 	}
