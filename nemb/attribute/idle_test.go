@@ -287,3 +287,29 @@ func packageOf(d nemb.Domain) nemb.Domain {
 	d.ID, d.Method, d.InTotal, d.Period, d.Lo, d.Hi = "package-0", nemb.Measured, true, time.Millisecond, 1, 1
 	return d
 }
+
+// The idle power is off by chance, as it was measured. The intervals of two functions of 20 and 5 W hold as often as they say.
+func TestIdlePowerOffByChance(t *testing.T) {
+	const seeds, end = 60, 3000 * ms
+	missed := 0
+	for seed := range uint64(seeds) {
+		rng := rand.New(rand.NewPCG(seed, 8))
+		measured := 4 + 0.3/1.96*rng.NormFloat64()
+		s := shape{cpus: 2, idle: 4, every: ms, meters: []meter{slowMeter(publishedAnd(func(d *nemb.Domain) {
+			d.Base, d.BaseLo, d.BaseHi = measured, measured-0.3, measured+0.3
+		}), ms, 0)}}
+		for at := int64(0); at < end; {
+			u := use{from: at, to: at + ms/2 + int64(rng.IntN(10))*grain, thread: 1, site: 1, watts: 20}
+			if rng.IntN(2) == 0 {
+				u.site, u.watts = 2, 5
+			}
+			s.uses = append(s.uses, u)
+			at = u.to
+		}
+		r, truth := s.play(t, end)
+		missed += misses(t, "chance", r, truth)
+	}
+	if missed > 3*seeds*8/100 {
+		t.Errorf("%d of %d intervals do not hold", missed, 3*seeds)
+	}
+}

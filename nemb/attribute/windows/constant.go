@@ -130,17 +130,31 @@ func (w *Windows) Known(d int) (lo, hi float64) {
 	return b.ProgramLo / float64(b.Program) * b.Domain.Lo, b.ProgramHi / float64(b.Program) * b.Domain.Hi
 }
 
+// chanceOf is by how much an idle power that was measured in this run or before it may be off by chance (95 %). Its
+// interval may reach further to one side, for reasons that are the same all the time.
+func chanceOf(p nemb.IdlePower) float64 {
+	switch p.Method {
+	case nemb.IdleBaseline, nemb.IdleBefore, nemb.IdleRun:
+		return max(0, min(p.Hi-p.Power, p.Power-p.Lo))
+	}
+	return 0
+}
+
 // Part is the interval of a part e of the program's energy in a domain. e itself is known
-// within so much either way; machine is the machine time that goes with it. Idle power may be much lower than it is
-// taken for. Where that doubles the program's energy, functions may have drawn less than what is set aside from them.
-// The others then bear what these lack, so nothing bounds a part from above but what the windows show.
+// within so much either way; machine is the machine time that goes with it. By how much a measured idle power is off by
+// chance, what varies in it meanwhile, and what is off in e have nothing to do with each other: they add up by squares.
+// Idle power may be much lower than it is taken for. Where that doubles the program's energy, functions may have drawn
+// less than what is set aside from them. The others then bear what these lack, so nothing bounds a part from above but
+// what the windows show.
 func (w *Windows) Part(d int, e, within, machine float64) Bounds {
 	b := &w.Domains[d]
 	if w.isConstant(d) {
-		p, noise := b.constant.power, w.idleNoise(d, machine)
+		p := b.constant.power
+		chance := chanceOf(p)
+		within = math.Hypot(within, math.Hypot(chance*machine, w.idleNoise(d, machine)))
 		known := Bounds{
-			Lo: (e - within - (p.Hi-p.Power)*machine - noise) * b.Domain.Lo,
-			Hi: (e + within + (p.Power-p.Lo)*machine + noise) * b.Domain.Hi,
+			Lo: (e - within - (p.Hi-p.Power-chance)*machine) * b.Domain.Lo,
+			Hi: (e + within + (p.Power-p.Lo-chance)*machine) * b.Domain.Hi,
 		}
 		if (p.Power-p.Lo)*w.pace(d).machine.program > float64(b.Program) {
 			known.Hi = math.Inf(1)
