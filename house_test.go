@@ -20,7 +20,7 @@ import (
 // The numbers leave space between for new rooms. The source side and the measuring side do not know each other.
 var rank = map[string]int{
 	"cg": 110, "cg/e2e": 110,
-	"cg/cli": 100, "cg/cli/exit": 91, "cg/cli/tell": 92, "cg/cli/flags": 93, "cg/cli/folders": 93, "cg/cli/machine": 94, "cg/cli/output": 96, "cg/cli/gpu": 97, "cg/cli/monitor": 97, "cg/cli/track": 97,
+	"cg/cli": 100, "cg/cli/exit": 91, "cg/cli/tell": 92, "cg/cli/flags": 93, "cg/cli/folders": 93, "cg/cli/history": 93, "cg/cli/language": 94, "cg/cli/machine": 94, "cg/cli/output": 96, "cg/cli/gpu": 97, "cg/cli/gate": 97, "cg/cli/monitor": 97, "cg/cli/track": 97,
 	"cg/experiment": 90, "cg/version": 90,
 	"cg/report": 80, "cg/languages/all": 80,
 	"cg/report/repeated": 81, "cg/report/saved": 82, "cg/report/compare": 83,
@@ -348,7 +348,7 @@ func TestStatusOneIsDocumented(t *testing.T) {
 // namesSensors are the files that may hold the name of a sensor, and why.
 var namesSensors = map[string]string{
 	"laboratory/laboratory.go": "it runs cg with the estimate, where a case has no counters",
-	"cli/gate.go":              "perf is the way in which cg gate counts instructions, and no sensor",
+	"cli/gate/gate.go":         "perf is the way in which cg gate counts instructions, and no sensor",
 }
 
 // A sensor is named in its own folder and nowhere else in the program: what others must

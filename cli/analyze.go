@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/language"
 	"cg/cli/tell"
 	"cg/instrument"
 	"cg/languages"
@@ -50,13 +51,13 @@ Exit status: 0; 1 if a file could not be analyzed; 2 usage.`,
 			&cli.BoolFlag{Name: "save-instrumented", Usage: "write the rewritten source"},
 			&cli.StringFlag{Name: "output-dir",
 				Usage: "`DIR` for --save-instrumented in place of NAME_instrumented; made if it is not there"},
-		}, flagsOf(built)...),
+		}, language.Flags(built)...),
 		Action: runAnalyze,
 	}
 }
 
 func runAnalyze(c *cli.Context) error {
-	lang, target, err := language(c)
+	lang, target, err := language.Of(c)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/gate"
 	"cg/cli/gpu"
 	"cg/cli/monitor"
 	"cg/cli/tell"
@@ -30,7 +31,7 @@ func commands() []*cli.Command {
 		analyzeCommand(),
 		runCommand(),
 		compareCommand(),
-		gateCommand(),
+		gate.Command(settings{}),
 		trendCommand(),
 		reportCommand(),
 		verifyCommand(),

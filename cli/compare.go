@@ -150,7 +150,7 @@ func compareSides(c *cli.Context) (sides [2]compare.Side, err error) {
 	if err := output.Different(c, "output", "junit"); err != nil {
 		return sides, err
 	}
-	return [2]compare.Side{{Names: base}, {Names: head}}, keeps(c, read, "output", "junit")
+	return [2]compare.Side{{Names: base}, {Names: head}}, output.Keeps(c, read, "output", "junit")
 }
 
 // compareSaved reads the files of both sides and compares what is in them.
@@ -286,23 +286,6 @@ func differentFiles(names []string) error {
 			}
 		}
 		infos = append(infos, info)
-	}
-	return nil
-}
-
-// keeps refuses flags that would write over a file that is read.
-func keeps(c *cli.Context, read []string, flags ...string) error {
-	for _, flag := range flags {
-		to, err := os.Stat(c.String(flag))
-		if err != nil || !to.Mode().IsRegular() {
-			continue
-		}
-		for _, name := range read {
-			if from, err := os.Stat(name); err == nil && os.SameFile(from, to) {
-				return exit.Usage("--%s: %s is what is compared, and would be lost: name another file", flag,
-					c.String(flag))
-			}
-		}
 	}
 	return nil
 }

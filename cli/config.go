@@ -38,7 +38,7 @@ commands that have the flag before the first table.
   tracker = ["0.1,rapl", "1,hwmon"]
 
 A flag on the command line is the strongest, then the environment (CG_PRECISION
-for --precision), then ` + projectFile + ` in the current folder or the nearest above it, then
+for --precision), then ` + flags.ProjectFile + ` in the current folder or the nearest above it, then
 cg/config.toml in your configuration ($XDG_CONFIG_HOME, else ~/.config). --config
 FILE of a command replaces both files. Unknown keys and wrong values are errors.
 
@@ -84,7 +84,7 @@ func runConfig(c *cli.Context) error {
 		return nil
 	case c.Bool("validate"):
 		if len(files) == 0 {
-			tell.Notef("there is no file of settings: %s, %s", projectFile, user)
+			tell.Notef("there is no file of settings: %s, %s", flags.ProjectFile, user)
 		}
 		var errs []error
 		for _, file := range files {

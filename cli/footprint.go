@@ -116,7 +116,7 @@ func intensityOf(v config.Value, text string, chosen bool) (string, error) {
 	if v.File == "" { // the environment
 		return text, nil
 	}
-	if footprint.IsAddress(text) && !chosen && filepath.Base(v.File) == projectFile {
+	if footprint.IsAddress(text) && !chosen && filepath.Base(v.File) == flags.ProjectFile {
 		return "", errors.New("a project cannot make cg ask an address: set it in your own file (cg config --edit), " +
 			"or with --grid-intensity")
 	}

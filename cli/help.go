@@ -11,6 +11,7 @@ import (
 
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/language"
 	"cg/cli/machine"
 	"cg/cli/output"
 	"cg/cli/tell"
@@ -57,7 +58,7 @@ const (
 func groupOf(name string) (title string, ofLanguages bool) {
 	var titles []string
 	for _, l := range languages.All() {
-		own := flagsOf([]*languages.Language{l})
+		own := language.Flags([]*languages.Language{l})
 		if slices.ContainsFunc(own, func(f cli.Flag) bool { return f.Names()[0] == name }) {
 			titles = append(titles, l.Title)
 		}
@@ -112,8 +113,8 @@ var wordsOf = map[string]func() []string{
 
 // argumentsOf is what the first argument of a command can be besides a file.
 var argumentsOf = map[string]func() []string{
-	"measure":    languageNames,
-	"analyze":    languageNames,
+	"measure":    language.Names,
+	"analyze":    language.Names,
 	"sdk":        sdkLanguages,
 	"benchmark":  func() []string { return append(load.Kinds(), load.GPU) },
 	"track":      func() []string { return []string{"bench"} },
@@ -353,7 +354,7 @@ func byCommand(text string) (meanings []string) {
 // variables are those of the environment that cg reads besides settings.
 var variables = [][2]string{
 	{"CG_NAME", "the setting NAME, for any flag that cg config lists: CG_PRECISION for --precision"},
-	{"CG_CONFIG", "file of settings in place of " + projectFile + " and the user's"},
+	{"CG_CONFIG", "file of settings in place of " + flags.ProjectFile + " and the user's"},
 	{"CG_SYSROOT", "folder that stands for / when sensors are read"},
 	{"CG_CUPTI", "file or folder of the libcupti.so that cg gpu uses"},
 	{"CG_DCGM", "HOST[:PORT] or socket of the host engine of NVIDIA's DCGM, which tells how active MIG instances " +

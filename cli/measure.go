@@ -21,6 +21,7 @@ import (
 	"cg/cli/flags"
 	"cg/cli/folders"
 	"cg/cli/gpu"
+	"cg/cli/language"
 	"cg/cli/machine"
 	"cg/cli/output"
 	"cg/cli/tell"
@@ -35,9 +36,6 @@ import (
 	"cg/report/repeated"
 	"cg/version"
 )
-
-// languageFlags are those that languages bring along, each once.
-func languageFlags() []cli.Flag { return flagsOf(languages.All()) }
 
 // titles lists the languages that can do something.
 func titles(can func(l *languages.Language) bool) string {
@@ -162,7 +160,7 @@ interpreter cannot be run; 127 not found.`,
 				Usage: "show on the terminal what has been used so far, in a line below the program's output that " +
 					"goes when the report comes; nothing where standard error is no terminal"},
 			flags.Sysroot(),
-		}, slices.Concat(gpu.Flags(), sampleFlags(), noiseFlags(), footprintFlags(), languageFlags())...),
+		}, slices.Concat(gpu.Flags(), sampleFlags(), noiseFlags(), footprintFlags(), language.AllFlags())...),
 		Action: runMeasure,
 	}
 }
@@ -213,7 +211,7 @@ type program struct {
 }
 
 func programOf(c *cli.Context) (p program, err error) {
-	if p.language, p.target, err = language(c); err != nil {
+	if p.language, p.target, err = language.Of(c); err != nil {
 		return p, err
 	}
 	if p.options, err = measureOptions(c); err != nil {

@@ -16,6 +16,7 @@ import (
 	"cg/attach"
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/language"
 	"cg/cli/machine"
 	"cg/cli/tell"
 	"cg/experiment"
@@ -64,7 +65,7 @@ func typedFlag(name string) string {
 // for.
 func refuseFlags(c *cli.Context) error {
 	names := slices.Clone(ofCheckpoints)
-	for _, f := range languageFlags() {
+	for _, f := range language.AllFlags() {
 		names = append(names, f.Names()[0])
 	}
 	for _, name := range names {

@@ -22,6 +22,7 @@ import (
 	"cg/cli/exit"
 	"cg/cli/flags"
 	"cg/cli/folders"
+	"cg/cli/gate"
 	"cg/cli/machine"
 	"cg/cli/output"
 	"cg/cli/tell"
@@ -73,7 +74,7 @@ run, or is not found; 2 usage.`,
 			&cli.IntFlag{Name: "repeat", Aliases: []string{"n"}, Value: 10, Usage: "measure `N` runs"},
 			&cli.IntFlag{Name: "warmup", Aliases: []string{"w"}, Value: 1, Usage: "run `N` times before, to warm up"},
 			&cli.BoolFlag{Name: "include-warmup", Usage: "let the runs that warm up count, too"},
-			&cli.GenericFlag{Name: "command", Aliases: []string{"c"}, Value: &texts{},
+			&cli.GenericFlag{Name: "command", Aliases: []string{"c"}, Value: &flags.Texts{},
 				Usage: "a command `LINE` in place of CMD; several are compared"},
 			&cli.StringFlag{Name: "shell", Value: "sh",
 				Usage: "how -c lines run: sh, or none to split them into words (`WHICH`)"},
@@ -89,7 +90,7 @@ run, or is not found; 2 usage.`,
 			&cli.Float64Flag{Name: "budget",
 				Usage: "fail if a run takes more than `JOULES` (if the lower end of the mean's interval is above; " +
 					"of one run or two, which have no interval, if the mean is)"},
-			perFlag(),
+			flags.Per(),
 			&cli.BoolFlag{Name: "ignore-failure", Usage: "go on when the command fails"},
 			&cli.BoolFlag{Name: "show-output", Usage: "let the command's output through"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
@@ -262,7 +263,7 @@ func (s *series) unsaid(c repeated.Command) string {
 	}
 	more := 10 * runs
 	if took := c.DurationS.Mean; took > 0 {
-		more = max(2*runs, int(math.Ceil(leastPeriods*period.Seconds()/took)))
+		more = max(2*runs, int(math.Ceil(gate.LeastPeriods*period.Seconds()/took)))
 	}
 	return fmt.Sprintf("%s took %.6g J on average, which is too little for the counter, so nothing can be said of "+
 		"the budget: more runs may do, such as -n %d",
@@ -294,7 +295,7 @@ func seriesOptions(c *cli.Context) (*series, error) {
 		return nil, exit.Usage("-w: %d is no number of runs: use 0 or more", s.warmup)
 	}
 	var err error
-	if s.per, err = work.ParseAll(textsOf(c, "per")); err != nil {
+	if s.per, err = work.ParseAll(flags.TextsOf(c, "per")); err != nil {
 		return nil, exit.Usage("--per: %w", err)
 	}
 	if s.coolDown, err = coolDownOf(c.String("cool-down")); err != nil {

@@ -17,7 +17,7 @@ import (
 
 // pairs is a flag that may be given several times, each time with two words: -L threads 1,2,4. arrange puts a space
 // between them.
-type pairs struct{ texts }
+type pairs struct{ flags.Texts }
 
 func parameterFlags() []cli.Flag {
 	return []cli.Flag{
@@ -47,7 +47,7 @@ func parametersOf(c *cli.Context) (all []sweep.Parameter, err error) {
 		name, short string
 		read        func(name, text string) (sweep.Parameter, error)
 	}{{"parameter-list", "-L", sweep.List}, {"parameter-scan", "-P", sweep.Range}} {
-		for _, text := range c.Generic(flag.name).(*pairs).texts {
+		for _, text := range c.Generic(flag.name).(*pairs).Texts {
 			name, values, _ := strings.Cut(text, pairSeparator)
 			if values == "" {
 				return nil, exit.Usage("%s: %s has no values: -L threads 1,2,4 or -P size 1..10", flag.short,
@@ -68,7 +68,7 @@ func parametersOf(c *cli.Context) (all []sweep.Parameter, err error) {
 
 // commandLines are the commands that CMD and -c name.
 func commandLines(c *cli.Context) (argvs [][]string, err error) {
-	lines := textsOf(c, "command")
+	lines := flags.TextsOf(c, "command")
 	switch args := c.Args().Slice(); {
 	case len(lines) > 0 && len(args) > 0:
 		return nil, exit.Usage("-c LINE and CMD do not go together: name the command one way")

@@ -8,42 +8,12 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/urfave/cli/v2"
-
 	"cg/cli/exit"
 	"cg/launcher"
 	"cg/report"
 	"cg/report/repeated"
 	"cg/work"
 )
-
-// texts is a flag that may be given several times and whose values hold commas.
-type texts []string
-
-// sameTexts is what the library sets the other name of such a flag to, which is the same texts. No argument
-// has a NUL.
-const sameTexts = "\x00"
-
-func (t *texts) Set(text string) error {
-	if text != sameTexts {
-		*t = append(*t, text)
-	}
-	return nil
-}
-
-func (t *texts) String() string { return "" }
-
-// Serialize is asked for what a flag's other name is set to.
-func (t *texts) Serialize() string { return sameTexts }
-
-func textsOf(c *cli.Context, flag string) []string { return *c.Generic(flag).(*texts) }
-
-func perFlag() cli.Flag {
-	return &cli.GenericFlag{Name: "per", Value: &texts{},
-		Usage: "count units of work in the command's output: `PATTERN` is a regular expression with one " +
-			"group, 'tokens: (?P<token>\\d+)', or json:token=.usage.total_tokens; sum:, last: and count: " +
-			"in front are for several matches"}
-}
 
 // units are what is counted of each command.
 func (s *series) units() (units []repeated.Unit) {

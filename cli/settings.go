@@ -15,22 +15,19 @@ import (
 
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/gate"
 	"cg/cli/machine"
 	"cg/cli/monitor"
 	"cg/cli/tell"
 	"cg/cli/track"
 	"cg/config"
 	"cg/footprint"
-	"cg/gate"
 	"cg/instrument"
 	"cg/monitor/jsonl"
 	"cg/near"
 	"cg/nemb"
 	"cg/nemb/sensor/meter"
 )
-
-// projectFile is looked for in the current folder and those above it.
-const projectFile = ".cg.toml"
 
 // notSettings lists what has no setting: commands whose flags say what to do now, and
 // flags that are of one run.
@@ -78,24 +75,19 @@ var checks = map[string]func(string) error{
 	"benchmark.intensity": between(1, 100),
 	"monitor.interval":    func(s string) error { _, err := monitor.Interval(s); return err },
 	"rotate":              func(s string) error { _, err := jsonl.ParseRotation(s); return err },
-	"gate.metric": func(s string) error {
-		if whole, _ := gate.Metric(s).Of(); whole.IsEnergy() {
-			s = string(whole)
-		}
-		return flags.OneOf(gate.Metrics()...)(s)
-	},
-	"gate.threshold":    func(s string) error { _, err := perCent(s); return err },
-	"gate.inconclusive": flags.OneOf("fail", "warn", "pass"),
-	"gate.batch":        func(s string) error { _, err := batch(s); return err },
-	"max-time":          checkTime,
-	"cool-down":         func(s string) error { _, err := coolDownOf(s); return err },
-	meter.Name:          func(s string) error { return new(flags.Meters).Set(s) },
-	"log-level":         func(s string) error { _, err := flags.ParseLevel(s); return err },
-	"grid-zone":         checkRate(func(s *footprint.Settings, text string) { s.Zone = text }),
-	"grid-intensity":    checkRate(func(s *footprint.Settings, text string) { s.Intensity = text }),
-	"pue":               checkRate(func(s *footprint.Settings, text string) { s.PUE = text }),
-	"embodied":          checkRate(func(s *footprint.Settings, text string) { s.Embodied = text }),
-	"price":             checkRate(func(s *footprint.Settings, text string) { s.Price = text }),
+	"gate.metric":         flags.CheckMetric,
+	"gate.threshold":      func(s string) error { _, err := gate.PerCent(s); return err },
+	"gate.inconclusive":   flags.OneOf("fail", "warn", "pass"),
+	"gate.batch":          func(s string) error { _, err := gate.Batch(s); return err },
+	"max-time":            checkTime,
+	"cool-down":           func(s string) error { _, err := coolDownOf(s); return err },
+	meter.Name:            func(s string) error { return new(flags.Meters).Set(s) },
+	"log-level":           func(s string) error { _, err := flags.ParseLevel(s); return err },
+	"grid-zone":           checkRate(func(s *footprint.Settings, text string) { s.Zone = text }),
+	"grid-intensity":      checkRate(func(s *footprint.Settings, text string) { s.Intensity = text }),
+	"pue":                 checkRate(func(s *footprint.Settings, text string) { s.PUE = text }),
+	"embodied":            checkRate(func(s *footprint.Settings, text string) { s.Embodied = text }),
+	"price":               checkRate(func(s *footprint.Settings, text string) { s.Price = text }),
 }
 
 func checkTime(s string) error { _, err := flags.Duration(s); return err }
@@ -137,8 +129,8 @@ func ofGrid(flag string) string {
 func keys(commands []*cli.Command) []config.Key {
 	// Tables by names of functions (cg gate).
 	all := []config.Key{
-		{Section: "budget", Name: config.Any, Type: config.Text, Check: func(s string) error { _, err := joules(s); return err }},
-		{Section: "threshold", Name: config.Any, Type: config.Text, Check: func(s string) error { _, err := perCent(s); return err }},
+		{Section: "budget", Name: config.Any, Type: config.Text, Check: func(s string) error { _, err := gate.Joules(s); return err }},
+		{Section: "threshold", Name: config.Any, Type: config.Text, Check: func(s string) error { _, err := gate.PerCent(s); return err }},
 	}
 	for _, name := range gridFlags {
 		all = append(all, config.Key{Section: gridTable, Name: ofGrid(name), Type: config.Text, Check: checks[name]})
@@ -204,7 +196,7 @@ func settingsFiles(chosen string) (files []string, refused string, err error) {
 	}
 	if dir, err := os.Getwd(); err == nil {
 		for {
-			path := filepath.Join(dir, projectFile)
+			path := filepath.Join(dir, flags.ProjectFile)
 			if info, err := os.Stat(path); err == nil && !info.IsDir() {
 				if stat, ok := info.Sys().(*syscall.Stat_t); ok && !mine(int(stat.Uid)) {
 					refused = path
@@ -303,7 +295,7 @@ type settings struct{}
 
 func (settings) Flag() cli.Flag {
 	return &cli.StringFlag{Name: "config", EnvVars: []string{"CG_CONFIG"},
-		Usage: "take settings from `FILE` instead of " + projectFile + " and your own (cg config)"}
+		Usage: "take settings from `FILE` instead of " + flags.ProjectFile + " and your own (cg config)"}
 }
 
 func (settings) Apply(c *cli.Context, command string) error {
@@ -324,7 +316,7 @@ func (settings) Apply(c *cli.Context, command string) error {
 		if !ok || c.IsSet(name) { // last: the library goes through all flags for it
 			continue
 		}
-		if c.String("config") == "" && ofTheUser(f) && filepath.Base(v.File) == projectFile {
+		if c.String("config") == "" && ofTheUser(f) && filepath.Base(v.File) == flags.ProjectFile {
 			return exit.Usage("%s: a project cannot name %s: set it in your own file (cg config --edit), or "+
 				"with --%s", origin, notOfAProject(name), name)
 		}
@@ -363,6 +355,15 @@ func (settings) Read(c *cli.Context) (func(f cli.Flag) ([]string, bool), error) 
 		v, _, ok := setting(c.Command.Name, f, all)
 		return v.Texts, ok
 	}, err
+}
+
+func (settings) Table(c *cli.Context, name string) (map[string]string, error) {
+	all, err := readSettings(c)
+	texts := map[string]string{}
+	for key, v := range ofTable(name, all) {
+		texts[key] = v.Texts[0]
+	}
+	return texts, err
 }
 
 // readSettings reads the files for a command, the stronger first.

@@ -13,6 +13,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
+	"cg/cli/history"
 	"cg/cli/output"
 	"cg/cli/tell"
 	"cg/gate"
@@ -58,7 +60,7 @@ func runTrend(c *cli.Context) error {
 	if len(names) == 0 {
 		return exit.Usage("no history: cg trend FILE, as cg gate --history FILE makes it")
 	}
-	metric, err := metricFlag(c)
+	metric, err := flags.Metric(c)
 	if err != nil {
 		return err
 	}
@@ -69,7 +71,7 @@ func runTrend(c *cli.Context) error {
 	if err := differentFiles(names); err != nil {
 		return err
 	}
-	if err := keeps(c, names, "output"); err != nil {
+	if err := output.Keeps(c, names, "output"); err != nil {
 		return err
 	}
 	out := &output.File{Flag: "-o", Name: c.String("output")}
@@ -119,8 +121,8 @@ func trendFormat(c *cli.Context) (format.Format, error) {
 // historyLines are those of all files, one after the other.
 func historyLines(ctx context.Context, names []string) (all []trend.Line, err error) {
 	for _, name := range names {
-		if strings.HasPrefix(name, notePrefix) {
-			lines, err := notedLines(ctx, name)
+		if strings.HasPrefix(name, history.NotePrefix) {
+			lines, err := history.NotedLines(ctx, name)
 			if err != nil {
 				return nil, exit.Failure("%s: %w", name, err)
 			}

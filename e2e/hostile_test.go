@@ -290,7 +290,7 @@ func TestHostileMachine(t *testing.T) {
 func TestOneDoorToTerminals(t *testing.T) {
 	asTheyAre := map[string]string{
 		"cli/compare.go": "a format, which escapes", "cli/report.go": "a format, which escapes",
-		"cli/gate_output.go": "JSON of report", "cli/trend.go": "a format, which escapes", "cli/output/output.go": "JSON of report",
+		"cli/gate/output.go": "JSON of report", "cli/trend.go": "a format, which escapes", "cli/output/output.go": "JSON of report",
 		"cli/run_exports.go": "JSON of report", "cli/run_per.go": "the command's words", "cli/merge.go": "JSON of report", "cli/measure_repeat.go": "JSON of report",
 		"cli/track/merge.go": "CSV of a format", "cli/measure.go": "a compiler's words", "cli/compiler.go": "a compiler's words",
 	}

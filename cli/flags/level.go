@@ -29,6 +29,7 @@ func OfLoudness() []cli.Flag {
 	}
 }
 
+// Level says how much cg says.
 func Level(aliases ...string) cli.Flag {
 	return &cli.StringFlag{Name: "log-level", Aliases: aliases, Value: "info", Usage: "say what is of `LEVEL` or " +
 		"above: " + strings.Join(LevelNames, ", ") + "; from error on not the report that -o saves"}

@@ -30,6 +30,7 @@ func (m *Meters) Set(text string) error {
 
 func (m *Meters) String() string { return "" }
 
+// Meter names meters of the machine.
 func Meter() cli.Flag {
 	return &cli.GenericFlag{Name: meter.Name, Value: &Meters{},
 		Usage: "read a meter: `COVERS,unit=UNIT,error=ERROR,WHERE`, such as 'wall,unit=W,error=2%,exec:COMMAND' " +

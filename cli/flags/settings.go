@@ -11,4 +11,6 @@ type Settings interface {
 	Apply(c *cli.Context, command string) error
 	// Read reads the files anew. The settings that it gives are those of the command's flags, by the flag.
 	Read(c *cli.Context) (of func(f cli.Flag) (texts []string, ok bool), err error)
+	// Table reads a table whose names are free.
+	Table(c *cli.Context, name string) (map[string]string, error)
 }

@@ -24,6 +24,7 @@ type Progress struct {
 // patience is how long work goes on before there is a word of it.
 const patience = 300 * time.Millisecond
 
+// NewProgress is one that says nothing where nobody looks.
 func NewProgress() *Progress {
 	p := &Progress{}
 	if ShowsProgress() {

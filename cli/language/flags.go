@@ -1,4 +1,4 @@
-package cli
+package language
 
 import (
 	"slices"
@@ -9,8 +9,8 @@ import (
 	"cg/languages"
 )
 
-// flagsOf are those of some languages. One that several have says what it is to each.
-func flagsOf(some []*languages.Language) (flags []cli.Flag) {
+// Flags are those of some languages. One that several have says what it is to each.
+func Flags(some []*languages.Language) (flags []cli.Flag) {
 	type meaning struct{ titles, usage string }
 	meanings, switches := map[string][]meaning{}, map[string]bool{}
 	var names []string

@@ -1,44 +1,28 @@
-package cli
+package gate
 
 import (
 	"context"
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/gate"
-	"cg/near"
 	"cg/work"
 )
 
-// metricFlag is that of --metric, "" for none.
-func metricFlag(c *cli.Context) (gate.Metric, error) {
-	metric := gate.Metric(c.String("metric"))
-	whole, unit := metric.Of()
-	switch {
-	case metric != "" && !slices.Contains(gate.Metrics(), string(whole)):
-		return "", exit.Usage("--metric: %q is not known: %s", string(metric),
-			near.Or(string(whole), gate.Metrics(), "use "+strings.Join(gate.Metrics(), ", ")))
-	case unit == "" && strings.HasSuffix(string(metric), "/"), unit != "" && !whole.IsEnergy():
-		return "", exit.Usage("--metric: %q is not known: for a unit of work use energy/NAME or cpu-energy/NAME",
-			string(metric))
-	}
-	return metric, nil
-}
-
 // metricOf reads --metric and --per.
 func (k *check) metricOf(c *cli.Context) error {
-	patterns, err := work.ParseAll(textsOf(c, "per"))
+	patterns, err := work.ParseAll(flags.TextsOf(c, "per"))
 	if err != nil {
 		return exit.Usage("--per: %w", err)
 	}
-	metric, err := metricFlag(c)
+	metric, err := flags.Metric(c)
 	if err != nil {
 		return err
 	}

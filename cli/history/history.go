@@ -1,4 +1,5 @@
-package cli
+// Package history has the lines that cg gate --history appends, in a file or in git notes, and cg trend reads.
+package history
 
 import (
 	"context"
@@ -16,12 +17,12 @@ import (
 	"cg/report/trend"
 )
 
-// notePrefix stands in front of the name of git notes that are a history.
-const notePrefix = "note:"
+// NotePrefix stands in front of the name of git notes that are a history.
+const NotePrefix = "note:"
 
-// historyNotes are git notes of the current folder's repository as a history.
-func historyNotes(ctx context.Context, name string) (*gate.Repository, string, error) {
-	notes, is := strings.CutPrefix(name, notePrefix)
+// Notes are git notes of the current folder's repository as a history.
+func Notes(ctx context.Context, name string) (*gate.Repository, string, error) {
+	notes, is := strings.CutPrefix(name, NotePrefix)
 	if !is {
 		return nil, "", nil
 	}
@@ -32,9 +33,9 @@ func historyNotes(ctx context.Context, name string) (*gate.Repository, string, e
 	return r, notes, err
 }
 
-// notedLines are the lines of a history in git notes, in the order of the commits.
-func notedLines(ctx context.Context, name string) (all []trend.Line, err error) {
-	r, notes, err := historyNotes(ctx, name)
+// NotedLines are the lines of a history in git notes, in the order of the commits.
+func NotedLines(ctx context.Context, name string) (all []trend.Line, err error) {
+	r, notes, err := Notes(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -55,15 +56,15 @@ func notedLines(ctx context.Context, name string) (all []trend.Line, err error) 
 	return all, nil
 }
 
-// history is the file of cg gate --history. Several checks may append to it at a time: who appends, and who removes
+// File is the file of cg gate --history. Several checks may append to it at a time: who appends, and who removes
 // it, holds a lock on it (flock(2)).
-type history struct {
+type File struct {
 	file  *os.File
 	isNew bool // made by openHistory
 }
 
-// openHistory opens a history, or makes it, and refuses what is none.
-func openHistory(name string) (*history, error) {
+// Open opens a history, or makes it, and refuses what is none.
+func Open(name string) (*File, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND, 0)
 	isNew := errors.Is(err, fs.ErrNotExist)
 	if isNew {
@@ -84,11 +85,11 @@ func openHistory(name string) (*history, error) {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return &history{f, isNew}, nil
+	return &File{f, isNew}, nil
 }
 
-// close closes it, and removes one that is new and has got no line.
-func (h *history) close() {
+// Close closes it, and removes one that is new and has got no line.
+func (h *File) Close() {
 	if h.isNew && h.lock() == nil {
 		if info, err := h.file.Stat(); err == nil && info.Size() == 0 {
 			os.Remove(h.file.Name())
@@ -97,8 +98,8 @@ func (h *history) close() {
 	h.file.Close()
 }
 
-// append appends a line, in one write.
-func (h *history) append(line []byte) error {
+// Append appends a line, in one write.
+func (h *File) Append(line []byte) error {
 	if err := h.lock(); err != nil {
 		return fmt.Errorf("%s: %w", h.file.Name(), err)
 	}
@@ -116,7 +117,7 @@ func (h *history) append(line []byte) error {
 
 // lock locks the file that has the name. Where another check has removed the one that was opened, as its close does,
 // that is another, or a new one.
-func (h *history) lock() error {
+func (h *File) lock() error {
 	for {
 		if err := unix.Flock(int(h.file.Fd()), unix.LOCK_EX); err != nil {
 			return err

@@ -1,4 +1,4 @@
-package cli
+package history
 
 import (
 	"os"
@@ -10,17 +10,17 @@ import (
 // meanwhile, and the other's lines are where the name says.
 func TestHistoryOfTwoChecks(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "history.jsonl")
-	open := func() *history {
+	open := func() *File {
 		t.Helper()
-		h, err := openHistory(name)
+		h, err := Open(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return h
 	}
-	appended := func(h *history, line string) {
+	appended := func(h *File, line string) {
 		t.Helper()
-		if err := h.append([]byte(line)); err != nil {
+		if err := h.Append([]byte(line)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -28,14 +28,14 @@ func TestHistoryOfTwoChecks(t *testing.T) {
 	if !first.isNew || second.isNew {
 		t.Fatalf("new: %t and %t", first.isNew, second.isNew)
 	}
-	first.close()
+	first.Close()
 	if _, err := os.Stat(name); err == nil {
 		t.Error("a history of no check is left")
 	}
 	appended(second, "one\n")
 	appended(third, "two\n")
-	second.close()
-	third.close()
+	second.Close()
+	third.Close()
 	if got, err := os.ReadFile(name); err != nil || string(got) != "one\ntwo\n" {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -44,8 +44,8 @@ func TestHistoryOfTwoChecks(t *testing.T) {
 	}
 	first, second = open(), open()
 	appended(second, "three\n")
-	second.close()
-	first.close()
+	second.Close()
+	first.Close()
 	if got, err := os.ReadFile(name); err != nil || string(got) != "three\n" {
 		t.Errorf("%q, %v", got, err)
 	}

@@ -1,4 +1,5 @@
-package cli
+// Package gate is the command cg gate, which checks whether a change makes a command cost more energy.
+package gate
 
 import (
 	"context"
@@ -20,6 +21,8 @@ import (
 	"cg/cli/exit"
 	"cg/cli/flags"
 	"cg/cli/folders"
+	"cg/cli/history"
+	"cg/cli/language"
 	"cg/cli/machine"
 	"cg/cli/output"
 	"cg/cli/tell"
@@ -33,10 +36,11 @@ import (
 	"cg/work"
 )
 
-func gateCommand() *cli.Command {
-	flags := gateFlags()
+// Command is cg gate.
+func Command(s flags.Settings) *cli.Command {
+	all := ownFlags()
 	return &cli.Command{
-		Subcommands: []*cli.Command{gateBisectCommand(flags)}, HideHelpCommand: true,
+		Subcommands: []*cli.Command{bisectCommand(s, all)}, HideHelpCommand: true,
 		Name:      "gate",
 		Usage:     "check whether a change makes a command cost more energy",
 		ArgsUsage: "CMD [ARGS...]",
@@ -54,19 +58,19 @@ checks report a regression, whatever the machine's noise is like.
 --base FILE.json compares with a file of --save. This is a weaker check, since the
 machine may have changed in between. --functions judges each function, too; CMD is
 then a target of cg measure (python bench.py, java Main, go ./cmd/app). Tables
-[budget] and [threshold] in ` + projectFile + ` limit the joules and the change,
+[budget] and [threshold] in ` + flags.ProjectFile + ` limit the joules and the change,
 in percent, of functions.
 
 Exit status: 0 pass; 1 regression, or a budget is exceeded; 3 inconclusive (see
 --inconclusive); 2 usage, a revision or a file that is not there; 124 CMD took
 longer than --timeout; 125 no check could be made: a build or CMD failed; 126, 127
 CMD cannot be run, or is not found; 128+n signal n ended cg.`,
-		Flags:  flags,
-		Action: runGate,
+		Flags:  all,
+		Action: func(c *cli.Context) error { return run(c, s) },
 	}
 }
 
-func gateFlags() []cli.Flag {
+func ownFlags() []cli.Flag {
 	return append([]cli.Flag{
 		&cli.StringFlag{Name: "base", Usage: "compare with `REV`, or with a FILE.json of --save"},
 		&cli.StringFlag{Name: "head", Usage: "the revision to check (`REV`); default: the working tree as it is"},
@@ -78,7 +82,7 @@ func gateFlags() []cli.Flag {
 			Usage: "compare `WHICH`: energy (the machine's), cpu-energy (the command's share), cpu-time or " +
 				"instructions; default: energy where there is a counter, else cpu-energy; energy/NAME or " +
 				"cpu-energy/NAME for a unit of --per"},
-		perFlag(),
+		flags.Per(),
 		&cli.StringFlag{Name: "threshold",
 			Usage: "the smallest change that matters, in `PERCENT`; default: 5, of instructions 0.5"},
 		&cli.IntFlag{Name: "max-pairs", Value: 30, Usage: "stop after `N` pairs"},
@@ -108,11 +112,11 @@ func gateFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" +
 			machine.SensorNames() + "); default: all that measure, else the estimate"},
 		flags.Sysroot(),
-	}, languageFlags()...)
+	}, language.AllFlags()...)
 }
 
-func runGate(c *cli.Context) error {
-	k, err := checkOptions(c, c.String("base"), c.String("head"))
+func run(c *cli.Context, s flags.Settings) error {
+	k, err := checkOptions(c, s, c.String("base"), c.String("head"))
 	if err != nil {
 		return err
 	}
@@ -122,7 +126,7 @@ func runGate(c *cli.Context) error {
 	}
 	defer func() {
 		if k.history != nil {
-			k.history.close()
+			k.history.Close()
 		}
 		for _, o := range outs {
 			o.Abandon()
@@ -214,7 +218,7 @@ func (k *check) judge(ctx context.Context, home string, outs map[string]*output.
 		return exit.Self("%w", err)
 	}
 	g := k.report(result)
-	if err := writeGate(k.context, outs, g); err != nil {
+	if err := writeCheck(k.context, outs, g); err != nil {
 		return exit.Self("%w", err)
 	}
 	if err := k.keep(g); err != nil {
@@ -249,9 +253,9 @@ type check struct {
 	machine      *machine.Opened
 	dir          string // of the trees, logs and counts
 	repository   *gate.Repository
-	history      *history // nil for none
-	notes        string   // the git notes that are the history, "" for none
-	parts        []string // our own files, until they have their names
+	history      *history.File // nil for none
+	notes        string        // the git notes that are the history, "" for none
+	parts        []string      // our own files, until they have their names
 	trees        [2]tree
 	per          []work.Pattern
 	callgrind    *gate.Callgrind
@@ -269,7 +273,7 @@ type tree struct {
 	dir  string
 }
 
-func checkOptions(c *cli.Context, base, head string) (*check, error) {
+func checkOptions(c *cli.Context, s flags.Settings, base, head string) (*check, error) {
 	k := &check{
 		command: c.Args().Slice(), base: base, head: head, build: c.String("build"),
 		saves:     c.String("save") != "",
@@ -295,7 +299,7 @@ func checkOptions(c *cli.Context, base, head string) (*check, error) {
 	if err := k.metricOf(c); err != nil {
 		return nil, err
 	}
-	if p.Threshold, err = perCent(c.String("threshold")); err != nil {
+	if p.Threshold, err = PerCent(c.String("threshold")); err != nil {
 		return nil, exit.Usage("--threshold: %w", err)
 	}
 	if p.MaxPairs < gate.MinPairs || p.MaxPairs > 1000 {
@@ -308,7 +312,7 @@ func checkOptions(c *cli.Context, base, head string) (*check, error) {
 	if p.Warmup < 0 {
 		return nil, exit.Usage("-w: %d is no number of runs: use 0 or more", p.Warmup)
 	}
-	if p.Batch, err = batch(c.String("batch")); err != nil {
+	if p.Batch, err = Batch(c.String("batch")); err != nil {
 		return nil, exit.Usage("--batch: %w", err)
 	}
 	p.Seed = rand.Uint64()
@@ -323,7 +327,7 @@ func checkOptions(c *cli.Context, base, head string) (*check, error) {
 	if k.interval, err = flags.Precision(c.String("precision")); err != nil {
 		return nil, exit.Usage("-p: %w", err)
 	}
-	if err := k.limits(c); err != nil {
+	if err := k.limits(c, s); err != nil {
 		return nil, err
 	}
 	if err := k.conflictingFlags(c); err != nil {
@@ -395,16 +399,16 @@ func (k *check) instruments() error {
 		}
 	case p.Metric == gate.CPUTime: // its clock has no steps to speak of
 	case counted || strings.HasPrefix(string(p.Metric), string(gate.Energy)):
-		p.MinDuration = leastPeriods * period
+		p.MinDuration = LeastPeriods * period
 	default: // an estimate of the command's own processor time, which is known exactly
 		p.MinDuration = 2 * period
 	}
 	return nil
 }
 
-// leastPeriods is how many updates of a counter a measurement has to hold, so that
+// LeastPeriods is how many updates of a counter a measurement has to hold, so that
 // one more or less is 5 % at most.
-const leastPeriods = 20
+const LeastPeriods = 20
 
 // The counters of instructions.
 const (

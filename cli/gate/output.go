@@ -1,4 +1,4 @@
-package cli
+package gate
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/history"
 	"cg/cli/output"
 	"cg/cli/tell"
 	"cg/gate"
@@ -25,7 +26,7 @@ import (
 func (k *check) openOutputs() (map[string]*output.File, error) {
 	files := []string{"output", "save", "export-markdown", "junit", "export-metrics"}
 	if k.stored != nil { // a regression must not become the baseline
-		if err := keeps(k.context, []string{k.base}, files...); err != nil {
+		if err := output.Keeps(k.context, []string{k.base}, files...); err != nil {
 			return nil, err
 		}
 	}
@@ -51,7 +52,7 @@ func (k *check) openHistory() (err error) {
 		"export-metrics"); err != nil {
 		return err
 	}
-	repository, notes, err := historyNotes(k.context.Context, name)
+	repository, notes, err := history.Notes(k.context.Context, name)
 	if err != nil {
 		return exit.Usage("--history: %w", err)
 	}
@@ -59,7 +60,7 @@ func (k *check) openHistory() (err error) {
 		k.notes = notes
 		return nil
 	}
-	if k.history, err = openHistory(name); err != nil {
+	if k.history, err = history.Open(name); err != nil {
 		return exit.Usage("--history: %w", err)
 	}
 	k.parts = append(k.parts, name)
@@ -103,11 +104,11 @@ func (k *check) keep(g *verdict.Check) error {
 	if k.notes != "" {
 		return k.repository.AddToNote(k.context.Context, k.notes, l.Commit, b, k.dir)
 	}
-	return k.history.append(b)
+	return k.history.Append(b)
 }
 
-// writeGate puts a check into files, and tells it.
-func writeGate(c *cli.Context, outs map[string]*output.File, g *verdict.Check) error {
+// writeCheck puts a check into files, and tells it.
+func writeCheck(c *cli.Context, outs map[string]*output.File, g *verdict.Check) error {
 	texts, err := output.Written(c, g, slices.Collect(maps.Keys(outs)))
 	if err != nil {
 		return err

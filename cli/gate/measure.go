@@ -1,4 +1,4 @@
-package cli
+package gate
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"cg/cli/exit"
 	"cg/cli/folders"
+	"cg/cli/language"
 	"cg/cli/tell"
 	"cg/experiment"
 	"cg/gate"
@@ -187,7 +188,7 @@ func (k *check) instrumented(ctx context.Context, side gate.Side, args []string)
 	if err := k.enter(side); err != nil {
 		return nil, err
 	}
-	lang, target, err := languageOf(k.context, args)
+	lang, target, err := language.OfArguments(k.context, args)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package cli
+package gate
 
 import (
 	"fmt"
@@ -10,29 +10,34 @@ import (
 
 	"cg/cli/exit"
 	"cg/cli/flags"
+	"cg/cli/language"
 	"cg/gate"
 )
 
 // limits takes the budgets and thresholds.
-func (k *check) limits(c *cli.Context) error {
+func (k *check) limits(c *cli.Context, s flags.Settings) error {
 	k.plan.Budgets, k.plan.Thresholds = map[string]float64{}, map[string]float64{}
-	all, err := readSettings(c)
+	budgets, err := s.Table(c, "budget")
 	if err != nil {
 		return exit.Usage("%w", err)
 	}
-	for name, v := range ofTable("budget", all) {
+	thresholds, err := s.Table(c, "threshold")
+	if err != nil {
+		return exit.Usage("%w", err)
+	}
+	for name, text := range budgets {
 		if name == "total" {
 			name = ""
 		}
 		if k.functions || name == "" {
-			k.plan.Budgets[name], _ = joules(v.Texts[0])
+			k.plan.Budgets[name], _ = Joules(text)
 		} else {
 			k.unchecked = true
 		}
 	}
-	for name, v := range ofTable("threshold", all) {
+	for name, text := range thresholds {
 		if k.functions {
-			k.plan.Thresholds[name], _ = perCent(v.Texts[0])
+			k.plan.Thresholds[name], _ = PerCent(text)
 		} else {
 			k.unchecked = true
 		}
@@ -62,7 +67,7 @@ func (k *check) conflictingFlags(c *cli.Context) error {
 	if k.plan.Metric == gate.Instructions && k.plan.Batch != 1 {
 		return exit.Usage("--batch: instructions are counted however few they are: leave it out")
 	}
-	for _, f := range languageFlags() {
+	for _, f := range language.AllFlags() {
 		if flags.Given(c, f.Names()[0]) {
 			return exit.Usage("--%s is for programs with checkpoints: use it with --functions", f.Names()[0])
 		}
@@ -70,8 +75,8 @@ func (k *check) conflictingFlags(c *cli.Context) error {
 	return nil
 }
 
-// perCent reads a part in per cent: "5", "5%" or "0.5 %"; "" is 0.
-func perCent(s string) (float64, error) {
+// PerCent reads a part in per cent: "5", "5%" or "0.5 %"; "" is 0.
+func PerCent(s string) (float64, error) {
 	if s == "" {
 		return 0, nil
 	}
@@ -82,8 +87,8 @@ func perCent(s string) (float64, error) {
 	return v / 100, nil
 }
 
-// joules reads an energy: "10 J", "250 mJ", "1.5 kJ", "2 Wh".
-func joules(s string) (float64, error) {
+// Joules reads an energy: "10 J", "250 mJ", "1.5 kJ", "2 Wh".
+func Joules(s string) (float64, error) {
 	text := strings.TrimSpace(s)
 	for _, unit := range []struct {
 		name string
@@ -99,8 +104,8 @@ func joules(s string) (float64, error) {
 	return 0, fmt.Errorf("%q is no energy: use such as 10 J, 250 mJ or 1.5 kJ", s)
 }
 
-// batch reads a number of runs, 0 for auto.
-func batch(s string) (int, error) {
+// Batch reads a number of runs, 0 for auto.
+func Batch(s string) (int, error) {
 	if s == "auto" {
 		return 0, nil
 	}

@@ -1,4 +1,4 @@
-package cli
+package gate
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/cli/exit"
+	"cg/cli/flags"
 	"cg/cli/output"
 	"cg/cli/tell"
 	"cg/gate"
@@ -26,11 +27,11 @@ var ofBisect = []string{"build", "metric", "per", "threshold", "max-pairs", "max
 // mostAttempts bounds --attempts: each doubles the pairs.
 const mostAttempts = 6
 
-func gateBisectCommand(ofGate []cli.Flag) *cli.Command {
-	var flags []cli.Flag
+func bisectCommand(s flags.Settings, ofGate []cli.Flag) *cli.Command {
+	var own []cli.Flag
 	for _, f := range ofGate {
 		if slices.Contains(ofBisect, f.Names()[0]) {
-			flags = append(flags, f)
+			own = append(own, f)
 		}
 	}
 	return &cli.Command{
@@ -61,8 +62,8 @@ cannot be run, or is not found; 128+n signal n ended cg.`,
 			&cli.IntFlag{Name: "attempts", Value: 3,
 				Usage: "check a commit `N` times at most, while that is inconclusive"},
 			&cli.BoolFlag{Name: "first-parent", Usage: "follow only the first parent of merges"},
-		}, flags...),
-		Action: runGateBisect,
+		}, own...),
+		Action: func(c *cli.Context) error { return runBisect(c, s) },
 	}
 }
 
@@ -74,7 +75,7 @@ func sideFlags(c *cli.Context) [2]string {
 	return [2]string{"--base", "--head"}
 }
 
-func runGateBisect(c *cli.Context) error {
+func runBisect(c *cli.Context, s flags.Settings) error {
 	good, bad, attempts := c.String("good"), c.String("bad"), c.Int("attempts")
 	switch {
 	case good == "":
@@ -83,7 +84,7 @@ func runGateBisect(c *cli.Context) error {
 	case attempts < 1 || attempts > mostAttempts:
 		return exit.Usage("--attempts: %d is no number of checks: use 1 to %d", attempts, mostAttempts)
 	}
-	k, err := checkOptions(c, good, bad)
+	k, err := checkOptions(c, s, good, bad)
 	if err != nil {
 		return err
 	}
