@@ -51,7 +51,8 @@ type parser struct {
 	funcs   []function
 	// leave says why the attributes of any declaration of a name leave its function alone.
 	leave map[string]string
-	plain *plain // of a text of C++
+	plain *plain               // of a text of C++
+	known map[string]fileMacro // macros of a text that the preprocessor has not seen, once they are looked for
 }
 
 // parse finds the functions of a text. It refuses none: what the grammar cannot place has
@@ -92,7 +93,7 @@ func (d *dialect) parse(t *text) (*parser, error) {
 func (p *parser) function(i int) {
 	body := p.body(i)
 	name, at, kind := p.declared(i)
-	if body < 0 || name == "" || p.tree.Nodes[body].Missing {
+	if body < 0 || name == "" || p.tree.Nodes[body].Missing || headWords[name] {
 		return
 	}
 	n, b := p.tree.Nodes[i], p.tree.Nodes[body]
@@ -116,6 +117,10 @@ func (p *parser) function(i int) {
 	}
 	p.funcs = append(p.funcs, f)
 }
+
+// headWords are the words in front of parentheses and a block that are no names: behind a directive, the grammar takes
+// an else for a type.
+var headWords = map[string]bool{"if": true, "for": true, "while": true, "switch": true}
 
 var spreadPattern = pattern.Later(`\b_*(always_)?inline_*\b`)
 

@@ -9,7 +9,6 @@ import (
 	"cg/checkpoint"
 	"cg/instrument"
 	"cg/instrument/edit"
-	"cg/instrument/syntax"
 )
 
 // A place is a part of a function's code: a line, or a block, which is a loop or an arm of a branch. What is in no
@@ -60,7 +59,7 @@ type here struct{ place, loop int }
 // putPlaces adds to a function the places of its code and their events; why says why there are none.
 func (p *parser) putPlaces(f *planned, o instrument.Options) (why string) {
 	body := f.body
-	if body < 0 || !isWhole(p.tree, body) {
+	if body < 0 || !isWhole(p.tree, body) || o.Alone && !p.made && p.hasMacros(f) {
 		if p, body = p.again(f); body < 0 {
 			return "a part of it is not placed by the grammar"
 		}
@@ -76,7 +75,7 @@ func (p *parser) putPlaces(f *planned, o instrument.Options) (why string) {
 		w.doubt = "the preprocessor has left a _Pragma in it"
 	}
 	if w.doubt == "" && o.Alone {
-		w.doubt = doubtBeforePreprocessor(p.tree, body)
+		w.doubt = w.doubtBeforePreprocessor(body)
 	}
 	if w.doubt != "" {
 		f.marks = nil
@@ -85,22 +84,6 @@ func (p *parser) putPlaces(f *planned, o instrument.Options) (why string) {
 		f.places = w.places.All
 	}
 	return w.doubt
-}
-
-// doubtBeforePreprocessor says why no event is safe in a block that the preprocessor has not seen, "" where all are. A
-// directive begins a line. A macro can be the head of a statement, whose end the grammar then misses.
-func doubtBeforePreprocessor(tree *syntax.Tree, body int) string {
-	for k := body; k < tree.After(body); k++ {
-		if tree.Nodes[k].Missing {
-			return "it has a macro that the grammar does not place"
-		}
-	}
-	for line := range strings.Lines(tree.Text(body)) {
-		if strings.HasPrefix(strings.TrimSpace(line), "#") {
-			return "it has a directive of the preprocessor"
-		}
-	}
-	return ""
 }
 
 // add gives the place from one offset to another. Statements in one line are one place.
@@ -265,6 +248,9 @@ func (w *placer) all(block int, from here, at int) int {
 
 // statement goes through a statement, before which the code is in a place, and gives that in which it is behind it.
 func (w *placer) statement(i int, from here, at int) int {
+	if strings.HasPrefix(w.tree.Nodes[i].Type, "preproc_") {
+		return w.directive(i, from, at)
+	}
 	start, parallel := w.start(i)
 	if place := w.placeOf(i, from); place != unknown && place != at {
 		w.put(start, place, "")
@@ -412,7 +398,7 @@ func (w *placer) isEndless(i int) bool {
 	case "for_statement":
 		return condition < 0 && w.tree.Field(i, "update") < 0
 	case "while_statement":
-		text := strings.Trim(w.tree.Text(condition), "() \t\n")
+		text := strings.Trim(string(withoutComments([]byte(w.tree.Text(condition)))), "() \t\n")
 		return text == "1" || text == "true"
 	}
 	return false

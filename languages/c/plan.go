@@ -11,7 +11,8 @@ import (
 	"cg/languages"
 )
 
-//go:embed c.go coroutine.go names.go outermost.go text.go parse.go places.go plain.go plan.go rewrite.go simplify.go
+//go:embed c.go coroutine.go directives.go names.go outermost.go text.go parse.go places.go plain.go plan.go
+//go:embed rewrite.go simplify.go
 var planSources embed.FS
 
 // planVersion is that of what these files plan.

@@ -22,6 +22,9 @@ func (p *parser) again(f *planned) (of *parser, body int) {
 	const head = "int f()"
 	text := append([]byte(head), p.tree.Source[f.open:f.close+1]...)
 	simplify(text[len(head):])
+	if !p.made {
+		p.replaceMacros(text[len(head):])
+	}
 	tree, err := p.dialect.grammar().Parse(text, syntax.Deadline)
 	if err != nil {
 		return p, -1
