@@ -234,7 +234,8 @@ func (c Config) command(r *recorder) launcher.Cmd {
 			grain = max(grain, c.Account.Grain())
 		}
 		// Where it fails, sessions know no share of the program.
-		r.sampler.Divide(sampler.Division{Domains: r.outcome.Domains, Processors: processor.Online(), Grain: grain})
+		r.sampler.Divide(sampler.Division{Domains: r.outcome.Domains, Processors: processor.Online(), Grain: grain,
+			OthersUnknown: r.outcome.OthersUnknown})
 		return inherited
 	})
 	return cmd

@@ -107,8 +107,9 @@ func (c *check) baseline(r *Run) {
 
 // others warns where nothing tells what other processes used, and a counter's energy is the program's for want of them.
 func (r *Run) others(o *measure.Outcome) {
-	inTotal := func(d nemb.Domain) bool { return d.InTotal && d.ReadsMachine() }
-	if o.OthersUnknown && slices.ContainsFunc(o.Domains, inTotal) {
+	// Also what a rank has of its node's counters.
+	read := func(d nemb.Domain) bool { return d.InTotal && d.Method.IsRead() }
+	if o.OthersUnknown && slices.ContainsFunc(o.Domains, read) {
 		r.Warn("others-unknown",
 			"/proc/stat cannot be read, so that nobody knows what other processes used: all that they drew is in the "+
 				"program's energy, whose interval begins at 0 J; let cg read it, or measure while nothing else runs")

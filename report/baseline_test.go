@@ -93,9 +93,14 @@ func TestOthersUnknownIsTold(t *testing.T) {
 		unknown bool
 		method  nemb.Method
 		want    bool
-	}{{true, nemb.Measured, true}, {false, nemb.Measured, false}, {true, nemb.Estimated, false}} {
+		rank    bool
+	}{
+		{true, nemb.Measured, true, false}, {false, nemb.Measured, false, false}, {true, nemb.Estimated, false, false},
+		{true, nemb.Derived, true, true},
+	} {
 		r := example(nemb.Measured)
-		r.others(&measure.Outcome{OthersUnknown: tt.unknown, Domains: []nemb.Domain{{InTotal: true, Method: tt.method}}})
+		domain := nemb.Domain{InTotal: true, Method: tt.method, Program: tt.rank}
+		r.others(&measure.Outcome{OthersUnknown: tt.unknown, Domains: []nemb.Domain{domain}})
 		told := slices.ContainsFunc(r.Warnings, func(w Warning) bool { return w.Slug == "others-unknown" })
 		if told != tt.want {
 			t.Errorf("%+v: %+v", tt, r.Warnings)

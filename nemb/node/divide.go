@@ -34,6 +34,8 @@ type divider struct {
 	powers  [][]slope     // by slot and domain, of the last window
 	skipped account.Usage // up to the first sample
 	gpus    map[int]*gpu  // by domain: those whose drivers are asked
+	// othersUnknown is set where nothing tells what other processes use: what is the ranks' may be theirs.
+	othersUnknown bool
 }
 
 // newDivider begins with what earlier measurers left and what the ranks have written so

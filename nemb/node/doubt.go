@@ -1,6 +1,8 @@
 package node
 
 import (
+	"math"
+
 	"cg/checkpoint"
 	"cg/nemb/account"
 )
@@ -17,6 +19,8 @@ import (
 // rank its time is final and nothing is left over. While power is steady the slopes
 // are equal, and the doubt is small. A rank cannot have had less than nothing of the two
 // windows, nor more than all who used the processors: there the slopes do not hold.
+
+// Where nothing tells what other processes used, the doubt reaches down to nothing.
 
 // slope is what a nanosecond of processor time is worth to a rank in a window, in
 // microjoules: of its own, and of another.
@@ -54,6 +58,9 @@ func (x *divider) doubt(d int, active, busy float64, used []float64) {
 		before, r := &x.powers[i][d], active/busy
 		part := min(1, u/busy)
 		now := slope{own: r * (1 - part), others: r * part, active: active, share: part * active, known: true}
+		if x.othersUnknown {
+			x.state.results[i].less[d] += uint64(math.Ceil(now.share))
+		}
 		if result := &x.state.results[i]; before.known && result.state == stateRunning {
 			own, others := behind[i]*(before.own-now.own), (all-behind[i])*(now.others-before.others)
 			share := before.share + now.share

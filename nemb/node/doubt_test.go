@@ -56,6 +56,23 @@ func divideLate(t *testing.T, age time.Duration, grain time.Duration, power func
 	return shares, less, more, truth
 }
 
+// Where nothing tells what others used, a share may be nothing.
+func TestDoubtOfOthersUnknown(t *testing.T) {
+	x := newDivider([]nemb.Domain{{ID: "package-0", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1}}, 2, &state{}, nil)
+	x.othersUnknown = true
+	x.begin(nemb.Sample{Energy: make([]nemb.Energy, 1)})
+	for k := range int64(20) {
+		at := (k + 1) * 50_000_000
+		x.close(nemb.Sample{At: checkpoint.Tick(at), Time: checkpoint.Instant(at), Energy: []nemb.Energy{nemb.Energy(k+1) * 1001}},
+			[]reading{{program: at / 3, at: checkpoint.Instant(at)}, {program: at, at: checkpoint.Instant(at)}})
+	}
+	for i, r := range x.state.results {
+		if r.shares[0] == 0 || r.less[0] < r.shares[0] {
+			t.Errorf("rank %d has %d uJ, less %d", i, r.shares[0], r.less[0])
+		}
+	}
+}
+
 // The true share lies within the doubt of dividing, which grows with the age of processor times and
 // with how much power changes, and is small where nothing changes.
 func TestDoubtOfDividing(t *testing.T) {

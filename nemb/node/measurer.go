@@ -82,6 +82,8 @@ type measurer struct {
 	started func(pid int) uint64 // ticks since boot, 0 for not known
 	looked  checkpoint.Instant
 	written checkpoint.Instant
+
+	othersUnknown bool // nothing tells what other processes use
 }
 
 // Measure samples the counters of a node until all of its ranks have ended, divides them
@@ -100,6 +102,7 @@ func Measure(c Config) error {
 	m.board.store(wordPID, uint64(os.Getpid()))
 	m.account = account.New()
 	defer m.account.Close()
+	m.othersUnknown = !m.account.KnowsHost()
 	samples, err := sampler.Start(c.Sensors,
 		sampler.Config{Interval: c.Interval, Clock: checkpoint.SystemClock(), Program: m.account})
 	if err != nil {
@@ -146,6 +149,7 @@ func (m *measurer) begin(ring string) error {
 	}
 	first := samples[0]
 	m.divider = newDivider(m.domains, processor.Online(), left, m.readings())
+	m.divider.othersUnknown = m.othersUnknown
 	m.divider.begin(first)
 	m.latest, m.closed, m.began = first, first.Time, first.Time
 	m.findGPUs()

@@ -124,6 +124,24 @@ type Division struct {
 	Processors int // logical ones of the host, 0 where not known
 	// Grain is by how much the processor times of two samples may be behind each other.
 	Grain time.Duration
+	// OthersUnknown is set where the samples do not have what other processes use: the program's part may be theirs,
+	// and readers are told an idle power by which its lower bound is 0.
+	OthersUnknown bool
+}
+
+// anyWatts is more than any machine draws.
+const anyWatts = 1e9
+
+// doubtOthers makes the program's part of a domain one that may be nothing.
+func doubtOthers(d nemb.Domain) nemb.Domain {
+	switch {
+	case !d.ReadsMachine():
+	case d.Base > 0:
+		d.BaseHi = anyWatts
+	default:
+		d.IdleShare, d.IdleShareMost = max(d.IdleShare, 1e-9), 1
+	}
+	return d
 }
 
 func aboutRing(domains []nemb.Domain, division *Division, uses *aboutUses) ([]byte, error) {
@@ -142,6 +160,9 @@ func aboutRing(domains []nemb.Domain, division *Division, uses *aboutUses) ([]by
 		if division != nil {
 			with := division.Domains[i]
 			with.UseRemembered()
+			if division.OthersUnknown {
+				with = doubtOthers(with)
+			}
 			of.Program, of.BaseW, of.BaseLoW, of.BaseHiW = with.Program, with.Base, with.BaseLo, with.BaseHi
 			of.IdleShare, of.IdleShareMost = with.IdleShare, with.IdleShareMost
 		}

@@ -132,7 +132,7 @@ func TestRingDivides(t *testing.T) {
 	divided[0] = nemb.Domain{Remembered: nemb.IdlePower{Power: 3, Lo: 2, Hi: 4, Method: nemb.IdleRemembered}}
 	divided[1] = nemb.Domain{Remembered: nemb.IdlePower{Power: 5, Hi: 5, Method: nemb.IdleBound}, IdleShare: .25}
 	divided[2].Remembered = nemb.IdlePower{Power: 7, Lo: 6, Hi: 8, Method: nemb.IdleRemembered}
-	if err := w.divide(domains, Division{divided, 4096, time.Second}); err != nil {
+	if err := w.divide(domains, Division{Domains: divided, Processors: 4096, Grain: time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`"division":{"processors":4096,"grain_ns":1000000000}`, `"base_lo_w":28.571428571428573,`,
@@ -143,6 +143,28 @@ func TestRingDivides(t *testing.T) {
 	}
 	if _, err := parseRing(w.memory); err != nil {
 		t.Error(err)
+	}
+}
+
+// Where nobody knows what others use, readers are told idle powers by which the program may have nothing of a counter's
+// energy (shares.json); of a model's and of its own it has what it has.
+func TestRingDoubtsOthers(t *testing.T) {
+	domains := []nemb.Domain{
+		{ID: "none", Method: nemb.Measured}, {ID: "share", Method: nemb.Measured, IdleShare: 0.25, IdleShareMost: 0.5},
+		{ID: "base", Method: nemb.Derived, Base: 3, BaseLo: 2, BaseHi: 4},
+		{ID: "before", Method: nemb.Measured, Remembered: nemb.IdlePower{Power: 3, Lo: 2, Hi: 4, Method: nemb.IdleRemembered}},
+		{ID: "model", Method: nemb.Estimated, Base: 3}, {ID: "own", Method: nemb.Measured, Program: true},
+	}
+	text, err := aboutRing(domains, &Division{Domains: domains, Processors: 4, OthersUnknown: true}, nil)
+	var told struct{ Domains []aboutDomain }
+	if err := errors.Join(err, json.Unmarshal(text, &told)); err != nil {
+		t.Fatal(err)
+	}
+	want := [][3]float64{{0, 1e-9, 1}, {0, 0.25, 1}, {anyWatts, 0, 0}, {anyWatts, 0, 0}, {}, {}}
+	for i, d := range told.Domains {
+		if got := [3]float64{d.BaseHiW, d.IdleShare, d.IdleShareMost}; got != want[i] {
+			t.Errorf("%s: %v, want %v", d.ID, got, want[i])
+		}
 	}
 }
 

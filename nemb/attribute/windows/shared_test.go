@@ -8,6 +8,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -168,6 +169,12 @@ func sharedDivisions() []*sharedDivision {
 			ask(40, 100, [3]float64{1. / 6, 1. / 6, 1. / 6}),
 		failed.all(),
 		often.ask(0, 56, [3]float64{.25, .25, .25}).ask(49, 55, [3]float64{.25, .25, .25}),
+		sharedCase("others unknown, beside a measured idle power", 11, always(10, 1, 0, 300), with(func(d *sharedDomain) {
+			d.BaseW, d.BaseLoW, d.BaseHiW = 10, 9, 1e9
+		})).all(),
+		sharedCase("others unknown, without an idle power", 11, always(10, 1, 0, 300), with(func(d *sharedDomain) {
+			d.IdleShare, d.IdleShareMost = 1e-9, 1
+		})).all(),
 		half("beyond the samples").ask(100, 201).ask(-1, 100),
 	}
 }
@@ -177,6 +184,9 @@ func TestShared(t *testing.T) {
 	const file = "../../../runtimes/sdk/spec/cases/shares.json"
 	var b bytes.Buffer
 	for i, c := range sharedDivisions() {
+		if want := c.Asked[0].Want; strings.HasPrefix(c.Name, "others unknown") && (want[0][0] == 0 || want[0][1] != 0) {
+			t.Errorf("%s: %v", c.Name, want)
+		}
 		line, err := json.Marshal(c)
 		if err != nil {
 			t.Fatal(err)
