@@ -27,9 +27,10 @@ type looked struct {
 	sums    map[int32]*seen // by the node of the look
 	all     seen            // of all looks but those at a waiting thread
 
-	// Of the last look that was at no waiting thread.
-	ranAt checkpoint.Tick
+	// Of the last look that was at no waiting thread. since is the time from there on, without that from one look at a
+	// waiting thread to the next.
 	ran   checkpoint.SiteID
+	since checkpoint.Tick
 	began bool
 }
 
@@ -47,7 +48,7 @@ func (s *seen) add(ticks float64) {
 }
 
 // mostWeight is how many times the mean the time is at most that a look stands for in the
-// variance of what looks tell.
+// variance of what looks tell. See onProcessor.
 const mostWeight = 3
 
 // Look takes a look at a thread. The looks at a thread come in the order of time, those before
@@ -91,6 +92,9 @@ func (t *Thread) look(st *Stacks, l Look) {
 		}
 		k.node = n
 	}
+	if !k.waiting || !l.Waiting {
+		k.since += l.At - k.at
+	}
 	k.path, k.waiting, k.at = l.Path, l.Waiting, l.At
 	if l.Waiting {
 		return
@@ -98,11 +102,20 @@ func (t *Thread) look(st *Stacks, l Look) {
 	// Between two looks that saw different functions, what ran for how long is not known: of
 	// looks at random moments, half of the square of that time is the variance for either.
 	if site := st.Tree.Site(k.node); k.began && site != k.ran {
-		d := float64(l.At - k.ranAt)
+		d := k.onProcessor(float64(k.since))
 		st.blur[site] += d * d / 2
 		st.blur[k.ran] += d * d / 2
 	}
-	k.ran, k.ranAt, k.began = st.Tree.Site(k.node), l.At, true
+	k.ran, k.since, k.began = st.Tree.Site(k.node), 0, true
+}
+
+// onProcessor is how long a thread may have been on a processor in a time in which it was not seen to wait. Where looks
+// were late, that is not all of it.
+func (k *looked) onProcessor(ticks float64) float64 {
+	if k.all.looks == 0 {
+		return ticks
+	}
+	return min(ticks, mostWeight*k.all.ticks/float64(k.all.looks))
 }
 
 // Blur is the variance, in ticks^2, by which looks may tell of each site that it ran while
@@ -132,12 +145,7 @@ func (k *looked) book() {
 			s = &seen{}
 			k.sums[k.node] = s
 		}
-		// A look that stands for a long time, as looks were late, is not so long a time on a
-		// processor.
-		weight := k.weight
-		if k.all.looks > 0 {
-			weight = min(weight, mostWeight*k.all.ticks/float64(k.all.looks))
-		}
+		weight := k.onProcessor(k.weight)
 		s.add(weight)
 		k.all.add(weight)
 	}

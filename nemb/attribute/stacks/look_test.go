@@ -59,3 +59,38 @@ func TestEndedThreadsAreForgotten(t *testing.T) {
 		t.Errorf("%+v, when asked once more %+v", seen[inner], again[inner])
 	}
 }
+
+// Looks that saw different functions leave open what ran between them for how long, and no longer than the thread may
+// have been on a processor: not while it was seen to wait, nor all of a time in which nobody looked.
+func TestBlurIsOfProcessorTime(t *testing.T) {
+	const ms = 1000 // ticks
+	for name, of := range map[string]struct {
+		waits int             // looks between, each 1 ms after the one before, that see the thread wait
+		after checkpoint.Tick // to the look that sees the other function
+		want  float64         // ms^2, for each of the two functions
+	}{
+		"nothing between":   {0, ms, 0.5},
+		"a wait of 20 ms":   {21, ms, 2},
+		"a look 20 ms late": {0, 20 * ms, 4.5}, // three times as long as others
+	} {
+		st := New()
+		st.Begin(0)
+		at := checkpoint.Tick(0)
+		look := func(after checkpoint.Tick, site checkpoint.SiteID, waiting bool) {
+			at += after
+			st.Look(Look{Thread: checkpoint.Thread{PID: 1, TID: 1}, At: at, Path: []checkpoint.SiteID{site}, Waiting: waiting})
+		}
+		for range 50 {
+			look(ms, 1, false)
+		}
+		for range of.waits {
+			look(ms, 1, true)
+		}
+		look(of.after, 2, false)
+		for _, site := range []checkpoint.SiteID{1, 2} {
+			if got := st.Blur()[site] / ms / ms; math.Abs(got/of.want-1) > 0.1 {
+				t.Errorf("%s: site %d: %g ms^2, want %g", name, site, got, of.want)
+			}
+		}
+	}
+}

@@ -168,3 +168,24 @@ func TestFirstReadingBesideOthers(t *testing.T) {
 		}
 	}
 }
+
+// Who looks from outside sees a thread wait at each look of a window in which it used something: that it used where it
+// was seen, and not outside its functions. Where one look saw it run, it ran there.
+func TestWaitsHaveWhatIsUsed(t *testing.T) {
+	tree := paths.NewTree()
+	f, g := tree.Path(paths.Root, 1, 0), tree.Path(paths.Root, 2, 0)
+	w := New([]nemb.Domain{counter}, 2, tree)
+	w.Begin(sample(0, 0, account.Usage{}))
+	step := func(at int64, used time.Duration, parts ...paths.Part) {
+		u := account.Usage{Program: used, Threads: []account.ThreadUsage{{Thread: id(1), CPU: used}}}
+		w.Close(sample(at*ms, nemb.Energy(used.Microseconds()), u), false, []Thread{{ID: id(1), Parts: parts}})
+	}
+	step(10, 10*time.Millisecond, paths.Part{Node: f, Ticks: 10 * ms})
+	step(20, 14*time.Millisecond, paths.Part{Node: f, Ticks: 10 * ms, Waited: 10 * ms})
+	step(30, 15*time.Millisecond, paths.Part{Node: f, Ticks: 8 * ms, Waited: 8 * ms}, paths.Part{Node: g, Ticks: 2 * ms})
+	for n, want := range map[int32]time.Duration{f: 14 * time.Millisecond, g: time.Millisecond, paths.Root: 0} {
+		if got := w.Times[n].CPU; !near(got, nanos(want)) {
+			t.Errorf("path %d used %v, want %v", n, time.Duration(got), want)
+		}
+	}
+}

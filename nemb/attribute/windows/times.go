@@ -339,6 +339,10 @@ func (x *threadTimes) apportion(t *threadTime, tree *paths.Tree, perTick float64
 		}
 		t.shares = append(t.shares, share)
 	}
+	waited := sum <= 0
+	if waited && t.used > 0 {
+		sum = t.shareWaits(x.probe)
+	}
 	// Checkpoints wait for nothing: their time is processor time. Of a thread that has a processor now and then
 	// the kernel may report it with a later window.
 	runtime := 0.0
@@ -362,12 +366,24 @@ func (x *threadTimes) apportion(t *threadTime, tree *paths.Tree, perTick float64
 	}
 	t.limit(checkpoints, perTick)
 	for i, p := range t.parts {
-		if i != checkpoints && sum > 0 && t.known {
+		if i != checkpoints && sum > 0 && !waited && t.known {
 			r := x.rate(tree.Site(p.Node))
 			r.cpu += t.used * t.shares[i]
 			r.wall += t.busy(i) * perTick
 		}
 	}
+}
+
+// shareWaits shares what a thread used in a window in which each look saw it wait: it ran between the looks, where they
+// saw it. The sum of the shares is returned.
+func (t *threadTime) shareWaits(probe int32) (sum float64) {
+	for i, p := range t.parts {
+		if p.Waited > 0 && (probe == 0 || p.Node != probe) {
+			t.shares[i] = t.ticks(i)
+			sum += t.shares[i]
+		}
+	}
+	return sum
 }
 
 // rounds is how often limit passes on by rates what is too much; then it does so by the room that is left.
