@@ -50,6 +50,10 @@ func Cases() (all []Case) {
 	add("a quota of half a processor", "c", ms, five, machine).Quota = 0.5
 	add("idle power not measured", "c", ms, five, machine).Baseline = 0
 	add("waits for its processor", "c", ms, five, machine).Waiting = true
+	for _, language := range []string{"c", "python"} {
+		add("five, 5 ms, stack samples", language, ms, Program{Functions: 5, Mean: 5 * ms, Computes: true},
+			machine).Sampled = true
+	}
 	add("estimate, five, 0.5 ms", "python", 10*ms, Program{Functions: 5, Mean: ms / 2}, Machine{}).Estimate = true
 	add("estimate, five, 5 ms", "java", 10*ms, five, Machine{}).Estimate = true
 	return all

@@ -31,6 +31,7 @@ type Case struct {
 	Machine  Machine
 	Every    time.Duration // between samples
 	Estimate bool          // without counters: functions are told by their part of the program
+	Sampled  bool          // by stack samples, without checkpoints (cg measure --sample)
 	Baseline time.Duration // for which the idle machine is measured before
 	// Waiting lets the program wait for a processor as any other, where the machine has more work than processors.
 	// Else it comes before all ordinary programs (nice -20), where that is permitted.
@@ -103,7 +104,7 @@ func (l *Lab) Run(ctx context.Context, c Case, seed uint64) (out Outcome, err er
 	defer p.close()
 	var of *stat
 	stop := func() {} // what looks at the page
-	args := []string{"measure", "-o", filepath.Join(dir, "run.json"), "-g", "fine", "-p", c.Every.String()}
+	args := []string{"measure", "-o", filepath.Join(dir, "run.json"), "-p", c.Every.String()}
 	if c.Estimate {
 		args = append(args, "-s", "estimate")
 	} else {
@@ -137,8 +138,12 @@ func (l *Lab) Run(ctx context.Context, c Case, seed uint64) (out Outcome, err er
 		defer func() { err = errors.Join(err, g.remove()) }()
 		in = &g
 	}
-	r, err := l.measure(ctx, dir, machine{of, in},
-		append(args, c.Language, file, cells, strconv.FormatUint(seed, 10)))
+	command, err := c.command(ctx, file)
+	if err != nil {
+		return out, err
+	}
+	args = append(append(args, command...), cells, strconv.FormatUint(seed, 10))
+	r, err := l.measure(ctx, dir, machine{of, in}, args)
 	if err != nil {
 		return out, err
 	}
@@ -146,6 +151,24 @@ func (l *Lab) Run(ctx context.Context, c Case, seed uint64) (out Outcome, err er
 	out.Values, out.Program = c.values(r, p), c.program(r, p)
 	out.Untold = untold(r, out.Values)
 	return out, nil
+}
+
+// command is how cg measure is told of the program in a file: with checkpoints, or as it runs without.
+func (c Case) command(ctx context.Context, file string) ([]string, error) {
+	if !c.Sampled {
+		return []string{"-g", "fine", c.Language, file}, nil
+	}
+	of := targets[c.Language]
+	if of.flags == nil {
+		return []string{"--sample", of.needs, file}, nil
+	}
+	program := strings.TrimSuffix(file, filepath.Ext(file))
+	args := append([]string{"-o", program, file}, of.flags...)
+	said, err := exec.CommandContext(ctx, of.needs, args...).CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("laboratory: %s: %w\n%s", of.needs, err, said)
+	}
+	return []string{"--sample", program}, nil
 }
 
 // machine is what cg runs on: with a /proc/stat of its own, and in a control group; nil for that of this process.

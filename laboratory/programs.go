@@ -24,6 +24,7 @@ type Program struct {
 	Processes int           // 0 is 1; C and Python alone fork
 	Noise     float64       // of a call's power, as a part of it (one standard deviation)
 	Drift     float64       // the part by which all power has grown at the end
+	Computes  bool          // C and C++: it reads its clock seldom, so that a stack sample is in a function and not there
 }
 
 // Watts are the powers of f0, f1 and so on; they repeat.
@@ -32,13 +33,20 @@ var Watts = []float64{20, 5, 12, 35, 8}
 //go:embed programs/*.tmpl
 var sources embed.FS
 
-// target is how the program of a language is written and named to cg measure, and the command that it needs.
-type target struct{ source, file, needs string }
+// target is how the program of a language is written and named to cg measure, and the command that it needs: the
+// compiler, where flags are not nil.
+type target struct {
+	source, file, needs string
+	flags               []string
+}
 
 var targets = map[string]target{
-	"python": {"python.tmpl", "lab.py", "python3"}, "c": {"c.tmpl", "lab.c", "cc"},
-	"cpp": {"cpp.tmpl", "lab.cc", "c++"}, "go": {"go.tmpl", "main.go", "go"},
-	"java": {"java.tmpl", "Main.java", "javac"}, "javascript": {"javascript.tmpl", "lab.js", "node"},
+	"python":     {"python.tmpl", "lab.py", "python3", nil},
+	"c":          {"c.tmpl", "lab.c", "cc", []string{"-O1", "-g", "-pthread"}},
+	"cpp":        {"cpp.tmpl", "lab.cc", "c++", []string{"-O1", "-g", "-pthread"}},
+	"go":         {"go.tmpl", "main.go", "go", nil},
+	"java":       {"java.tmpl", "Main.java", "javac", nil},
+	"javascript": {"javascript.tmpl", "lab.js", "node", nil},
 }
 
 // Needs is the command that must be installed for the program of a case.
@@ -107,7 +115,7 @@ func (p Program) source(language string) (text, file string, err error) {
 	err = of.Execute(&b, map[string]any{
 		"Functions": functions, "Called": called, "Last": p.Functions - 1, "Strict": p.Strict,
 		"Mean": p.Mean.Nanoseconds(), "Length": p.Length.Nanoseconds(), "Noise": p.Noise, "Drift": p.Drift,
-		"Threads": max(1, p.Threads), "Processes": max(1, p.Processes),
+		"Threads": max(1, p.Threads), "Processes": max(1, p.Processes), "Computes": p.Computes,
 	})
 	if err != nil {
 		return "", "", fmt.Errorf("laboratory: %w", err)
