@@ -127,9 +127,11 @@ func (r *regression) usuallyQueued() float64 {
 // often is how often processor times are read at least within a block of which the times are its own, and mostQueued
 // the part of its time that a program waits at most where waits are all that hides whose a time is. One that waits for
 // longer has times that are off by more: how much of a window each function runs is learned from what waits left of it.
+// Where functions go on for longGo windows, there is hardly a window of several.
 const (
 	often      = 4
 	mostQueued = 0.25
+	longGo     = 4
 )
 
 // findCertain marks the blocks of which the times are off by no more than the waits in them. Where times are read
@@ -145,11 +147,24 @@ func (r *regression) findCertain() {
 			}
 		}
 	}
+	little, goes := queued <= mostQueued*(queued+used), r.meanGo()
 	r.certain = make([]bool, len(r.c.blocks))
 	for i := range r.c.blocks {
 		b := &r.c.blocks[i]
-		r.certain[i] = b.between*often <= b.span && queued <= mostQueued*(queued+used)
+		r.certain[i] = b.between*often <= b.span && (little || longGo*b.last*1e-6 <= goes)
 	}
+}
+
+// meanGo is the mean time of a function in one go, in milliseconds; 0 where it is not known.
+func (r *regression) meanGo() float64 {
+	time, goes := 0.0, 0.0
+	for k, t := range r.total {
+		if k < len(r.columns) && r.columns[k] != Neighbours && r.stretch[k] > 0 && !math.IsInf(r.stretch[k], 1) {
+			time += t
+			goes += t / r.stretch[k]
+		}
+	}
+	return time / max(goes, 1e-300)
 }
 
 // counts is for how much block i counts against what is off in its times: as with least squares, where that is certain,

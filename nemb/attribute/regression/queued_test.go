@@ -174,3 +174,78 @@ func TestWaitsNowAndThen(t *testing.T) {
 		}
 	}
 }
+
+// besideOthers is what windows of 1 ms show of two functions of 20 and 5 W that run for some time in one go on a processor
+// that others want each other half of a second: then they have it for two thirds of the time, in their turns.
+func besideOthers(seed uint64, goes float64) (fit *Fit, truth map[Column]float64) {
+	const grain = 0.05 // ms
+	random := rand.New(rand.NewPCG(seed, 9))
+	d := NewData([]Counter{{0, 1e6}}, nil)
+	truth = map[Column]float64{}
+	function, left, turn, waits := 0, 0.0, 0.0, false
+	var ran, count [2]float64
+	for i := range 4000 {
+		var used, in [2]float64
+		wait, turns := 0.0, 0.0
+		for range int(1 / grain) {
+			if turn <= 0 {
+				waits = !waits && i/500%2 > 0
+				turn = 0.3 * random.ExpFloat64()
+				if waits {
+					turn *= 2
+				} else {
+					turns++
+				}
+			}
+			if left <= 0 {
+				function, left = random.IntN(2), goes*(0.5+random.Float64())
+				count[function]++
+			}
+			in[function] += grain
+			if turn -= grain; waits {
+				wait += grain
+				continue
+			}
+			left -= grain
+			used[function] += grain
+		}
+		all := used[0] + used[1]
+		w := Window{Wall: 1e6, Spent: []float64{(20*used[0] + 5*used[1]) * 1e3}, Moved: []bool{true},
+			Queued: wait * 1e6, Turns: turns, Away: wait * 1e6, Between: 2e6}
+		for k := range used {
+			ran[k] += used[k]
+			if in[k] > 0 && all > 0 {
+				w.Times = append(w.Times, Entry{First + Column(k), float32(in[k] * all * 1e6)})
+			}
+		}
+		d.Add(w)
+	}
+	runs := map[Column]Run{}
+	for k, watts := range []float64{20, 5} {
+		truth[First+Column(k)] = watts * ran[k] * 1e3
+		runs[First+Column(k)] = Run{Time: ran[k] * 1e6, Count: count[k]}
+	}
+	return d.Fits([]float64{0}, runs)[0], truth
+}
+
+// Where others have the processor for long, functions that go on for several windows have the times that they ran: their
+// intervals have little of the waits. Those of functions that begin and end within a window have all of them.
+func TestWaitsOfLongGoes(t *testing.T) {
+	for goes, widest := range map[float64]float64{0.5: 10, 5: 0.06} {
+		missed, values, width := 0, 0, 0.0
+		for seed := range uint64(20) {
+			fit, truth := besideOthers(seed, goes)
+			for k, want := range truth {
+				e := fit.Columns[k]
+				values++
+				if width = max(width, e.HalfWidth/want); math.Abs(e.Energy-want) > e.HalfWidth {
+					missed++
+				}
+			}
+		}
+		t.Logf("goes of %g ms: %d of %d missed, widest %.3f", goes, missed, values, width)
+		if missed > values/20 || width > widest {
+			t.Errorf("goes of %g ms: %d of %d intervals do not hold, half of the widest is %.3f", goes, missed, values, width)
+		}
+	}
+}
