@@ -27,6 +27,7 @@ func TestLaboratory(t *testing.T) {
 			Machine: laboratory.Machine{Sockets: 2}},
 		{Name: "a neighbour", Program: laboratory.Program{Functions: 2, Mean: 5 * time.Millisecond},
 			Machine: laboratory.Machine{Neighbour: laboratory.Neighbour{Watts: 30, Busy: 50 * time.Millisecond, Quiet: 50 * time.Millisecond}}},
+		{Name: "stack samples", Program: laboratory.Program{Functions: 2, Mean: 20 * time.Millisecond}, Sampled: true},
 		{Name: "estimate", Program: laboratory.Program{Functions: 3, Mean: 5 * time.Millisecond}, Estimate: true},
 	} {
 		t.Run(c.Name, func(t *testing.T) {

@@ -159,8 +159,11 @@ func (c Case) command(ctx context.Context, file string) ([]string, error) {
 		return []string{"-g", "fine", c.Language, file}, nil
 	}
 	of := targets[c.Language]
-	if of.flags == nil {
+	switch {
+	case c.Language == "python":
 		return []string{"--sample", of.needs, file}, nil
+	case of.flags == nil:
+		return nil, fmt.Errorf("laboratory: no stack samples of %s: there are those of c, cpp and python", c.Language)
 	}
 	program := strings.TrimSuffix(file, filepath.Ext(file))
 	args := append([]string{"-o", program, file}, of.flags...)

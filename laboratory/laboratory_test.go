@@ -36,6 +36,24 @@ func TestSources(t *testing.T) {
 	}
 }
 
+// Stack samples are of programs that run without cg, and not of those that cg builds.
+func TestSampledPrograms(t *testing.T) {
+	for _, c := range Cases() {
+		if !c.Sampled {
+			continue
+		}
+		if c.Language == "python" {
+			if got, err := c.command(t.Context(), "lab.py"); err != nil || strings.Join(got, " ") != "--sample python3 lab.py" {
+				t.Errorf("%s: %q, %v", c.Name, got, err)
+			}
+		}
+		c.Language = "go"
+		if _, err := c.command(t.Context(), "main.go"); err == nil || !strings.Contains(err.Error(), "no stack samples of go") {
+			t.Errorf("%s: %v", c.Name, err)
+		}
+	}
+}
+
 // The page adds up what workers wrote: by function, and with what it called.
 func TestPage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "page")
