@@ -281,3 +281,16 @@ func TestPublishedShareOfAMachineOfMuchIdlePower(t *testing.T) {
 		}
 	}
 }
+
+// A program that waits for as long as many periods of a counter that moves seldom has none of what is shown of that time.
+func TestSlowCounterOfALongWait(t *testing.T) {
+	const second, end = 1000 * ms, 100_000 * ms
+	s := shape{cpus: 2, idle: 20, every: 10 * ms, meters: []meter{slowMeter(based(20), second, 0)}}
+	for _, at := range []int64{0, 85_000 * ms} {
+		s.uses = append(s.uses, use{at, at + 10*second, 1, 1, 20})
+	}
+	r, truth := s.play(t, end)
+	if misses(t, "a long wait", r, truth) > 0 {
+		t.Error("intervals do not hold")
+	}
+}

@@ -238,7 +238,9 @@ func (r *regression) shareOut(g grouping) *shares {
 		e := r.energy(&r.c.blocks[i])
 		s.whole += e
 		if !g.weigh(x, part) {
-			s.energy[r.of(Outside)] += e
+			if at := r.of(Outside); at >= 0 { // else nothing of the program ran in any block outside its functions
+				s.energy[at] += e
+			}
 			continue
 		}
 		for k := range part {
