@@ -294,3 +294,28 @@ func TestSlowCounterOfALongWait(t *testing.T) {
 		t.Error("intervals do not hold")
 	}
 }
+
+// A counter that moves each millisecond stands still for two seconds, and then shows all that was drawn meanwhile: those
+// who ran then have it, also where the program waits when it moves again.
+func TestCounterThatStandsStill(t *testing.T) {
+	const second, end = 1000 * ms, 20_000 * ms
+	for name, uses := range map[string][]use{
+		"waits": {{0, 9 * second, 1, 1, 20}, {15 * second, end, 1, 2, 5}}, "phases": {{0, 9 * second, 1, 1, 20}, {9 * second, end, 1, 2, 5}},
+		"bursts": bursty(1, end, 20, 8),
+	} {
+		for _, domain := range []nemb.Domain{published, based(20)} {
+			m := slowMeter(domain, ms, 0)
+			m.still = [2]int64{8 * second, 10 * second}
+			s := shape{cpus: 4, idle: 20, every: 10 * ms, meters: []meter{m}, uses: uses}
+			if name != "bursts" {
+				for at := int64(0); at < end; at += 10 * ms {
+					s.uses = append(s.uses, use{from: at, to: at + grain, site: itself, watts: 10})
+				}
+			}
+			r, truth := s.play(t, end)
+			if misses(t, name, r, truth) > 0 {
+				t.Errorf("%s: intervals do not hold", name)
+			}
+		}
+	}
+}

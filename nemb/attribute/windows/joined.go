@@ -2,6 +2,7 @@ package windows
 
 import (
 	"slices"
+	"time"
 
 	"cg/checkpoint"
 	"cg/nemb"
@@ -15,6 +16,12 @@ import (
 // slowly is how many times as long as the time between samples the period of a counter is, at least, for windows to be
 // joined until it moves.
 const slowly = 4
+
+// A counter stands still when it has not moved for so many periods, and so long.
+const (
+	stuckPeriods = 20
+	leastStuck   = 100 * time.Millisecond
+)
 
 // pace is what is divided by windows of the same ends: the domains whose counters move often have one, and each of the
 // others has its own.
@@ -58,8 +65,8 @@ func (w *Windows) part(d int) {
 }
 
 // wait finds the domains of which the window that a sample closes tells nothing yet: their counter has not moved in
-// it, and moves much less often than samples are taken. What is joined already waits until it moves, however long that
-// takes.
+// it, and moves much less often than samples are taken, or has stood still for long. What is joined already waits until
+// it moves, however long that takes.
 func (w *Windows) wait(s nemb.Sample, failed bool) {
 	every := s.Time - w.prev.Time
 	for d := range w.Domains {
@@ -67,8 +74,16 @@ func (w *Windows) wait(s nemb.Sample, failed bool) {
 		if !b.Domain.FollowsProcessors() || b.Domain.Program {
 			continue
 		}
+		period := nanos(b.Domain.Period)
+		stuck := b.still >= max(slowly*nanos(every), stuckPeriods*period, float64(leastStuck))
 		waits := w.Joins && !failed && !w.Ends && s.Energy[d] <= w.prev.Energy[d] &&
-			(w.pace(d).joined.open || nanos(b.Domain.Period) >= slowly*nanos(every))
+			(w.pace(d).joined.open || period >= slowly*nanos(every) || stuck)
+		if waits && !w.pace(d).joined.open && stuck {
+			b.unjoined = max(b.unjoined, b.still)
+		}
+		if b.still += nanos(every); s.Energy[d] > w.prev.Energy[d] {
+			b.still = 0
+		}
 		if waits && b.pace == 0 {
 			w.part(d)
 		}
@@ -133,13 +148,15 @@ func (w *Windows) shows(k int, out *Window) bool {
 }
 
 // ends is by how much a domain's total may be off in microjoules, where windows were joined: its counter shows in the
-// run what was drawn up to a period before, and lacks as much at the end.
+// run what was drawn up to a period before, and lacks as much at the end. Where it stood still, what was drawn before
+// windows were joined is divided by those that were.
 func (w *Windows) ends(d int) float64 {
 	wall, domain := nanos(w.prev.Time-w.first.Time), &w.Domains[d].Domain
 	if w.Domains[d].pace == 0 || wall <= 0 {
 		return 0
 	}
-	return max(float64(w.Domains[d].Total)/wall, w.Domains[d].highest) * min(wall, nanos(domain.Period))
+	b := &w.Domains[d]
+	return max(float64(b.Total)/wall, b.highest) * min(wall, max(nanos(domain.Period), b.unjoined))
 }
 
 // joinedWeight is the processor time by which the energy of the window and those that are joined with it is divided.

@@ -58,6 +58,8 @@ type Domain struct {
 	idleDebt float64 // see measuredIdle
 	highest  float64 // the highest power of windows that were joined, uJ/ns
 	pace     int     // of Windows.paces
+	still    float64 // for how long its counter has not moved, ns
+	unjoined float64 // for how long it had not moved before windows were joined, at most, ns
 	spent    float64 // the program's energy in the open window
 	beside   float64 // that of others, and of cg
 	constant constantIdle
