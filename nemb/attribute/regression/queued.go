@@ -124,7 +124,8 @@ func (r *regression) usuallyQueued() float64 {
 	return queued / max(span, 1)
 }
 
-// often is how often processor times are read at least within a block of which the times are its own, and mostQueued
+// often is how often samples are taken and processor times are read at least within a block of which the times are its
+// own, and mostQueued
 // the part of its time that a program waits at most where waits are all that hides whose a time is. One that waits for
 // longer has times that are off by more: how much of a window each function runs is learned from what waits left of it.
 // Where functions go on for longGo windows, there is hardly a window of several.
@@ -151,7 +152,8 @@ func (r *regression) findCertain() {
 	r.certain = make([]bool, len(r.c.blocks))
 	for i := range r.c.blocks {
 		b := &r.c.blocks[i]
-		r.certain[i] = b.between*often <= b.span && (little || longGo*b.last*1e-6 <= goes)
+		short := max(b.between, b.last)*often <= b.span
+		r.certain[i] = short && (little || longGo*b.last*1e-6 <= goes)
 	}
 }
 

@@ -111,17 +111,19 @@ func waitsNow(seed uint64, tells bool, wait func(block int, random *rand.Rand) (
 		} else {
 			in[1] += wait
 		}
-		w := Window{Wall: 10e6, Spent: []float64{(20*used[0] + 5*used[1]) * 1e3}, Moved: []bool{true}}
+		w := Window{Wall: 1e6, Spent: []float64{(20*used[0] + 5*used[1]) * 1e2}, Moved: []bool{true}}
 		for k := range used {
 			run[k] += used[k]
 			if in[k] > 0 {
-				w.Times = append(w.Times, Entry{First + Column(k), float32(in[k] * (10 - wait) / 10 * 1e6)})
+				w.Times = append(w.Times, Entry{First + Column(k), float32(in[k] * (10 - wait) / 10 * 1e5)})
 			}
 		}
 		if tells {
-			w.Queued, w.Turns, w.Away, w.Between = wait*1e6, turns, wait*1e6, 2e6
+			w.Queued, w.Turns, w.Away, w.Between = wait*1e5, turns/10, wait*1e5, 2e6
 		}
-		d.Add(w)
+		for range 10 {
+			d.Add(w)
+		}
 	}
 	truth[First], truth[First+1] = 20*run[0]*1e3, 5*run[1]*1e3
 	runs := map[Column]Run{First: {Time: run[0] * 1e6, Count: run[0] * 2}, First + 1: {Time: run[1] * 1e6, Count: run[1] * 2}}
@@ -247,5 +249,16 @@ func TestWaitsOfLongGoes(t *testing.T) {
 		if missed > values/20 || width > widest {
 			t.Errorf("goes of %g ms: %d of %d intervals do not hold, half of the widest is %.3f", goes, missed, values, width)
 		}
+	}
+}
+
+// The times of a block are its own where samples and readings are several to a block.
+func TestCertainBlocks(t *testing.T) {
+	b := func(last, between float64) block {
+		return block{span: 10e6, last: last, between: between, queued: 1e6, times: []Entry{{First, 9e6}}}
+	}
+	r := &regression{c: &collector{blocks: []block{b(1e6, 2e6), b(10e6, 2e6), b(1e6, 8e6)}}}
+	if r.findCertain(); !r.certain[0] || r.certain[1] || r.certain[2] {
+		t.Errorf("%v", r.certain)
 	}
 }
