@@ -16,15 +16,15 @@ import (
 // bareBlock is how a file begins that is the line of JSON of a result block alone.
 var bareBlock = pattern.Later(`^\s*\{\s*"measurements"\s*:\s*\[\s*(\{\s*"checkpoint_id"|\])`)
 
+// savedRun is how a file begins that cg wrote of a run or a session.
+var savedRun = pattern.Later(`^\s*\{\s*"meta"\s*:`)
+
 // blocksIn finds the result blocks in a text: a saved output, a log whose lines may have
-// something in front, or the JSON of a block alone. It gives none for JSON of another kind.
+// something in front, or the JSON of a block alone.
 func blocksIn(text []byte) (blocks []measure.Block, err error) {
 	if bareBlock().Match(text) {
 		b, err := measure.ReadBlock(text)
 		return []measure.Block{b}, err
-	}
-	if first := bytes.TrimLeft(text, " \t\r\n"); len(first) > 0 && first[0] == '{' {
-		return nil, nil
 	}
 	for {
 		_, rest, found := bytes.Cut(text, []byte(measure.BlockStart))
@@ -56,8 +56,17 @@ func ReadBlocks(f io.ReadSeeker) (*Run, error) {
 		return nil, err
 	}
 	first := bytes.TrimLeft(head[:n], " \t\r\n")
-	if len(first) == 0 || first[0] == '{' && !bareBlock().Match(first) {
+	if len(first) == 0 || savedRun().Match(first) {
 		return nil, nil
+	}
+	if first[0] == '{' && !bareBlock().Match(first) { // lines of JSON that a program wrote, or another tool's file
+		has, err := holds(f, []byte(measure.BlockStart))
+		if _, back := f.Seek(0, io.SeekStart); err == nil {
+			err = back
+		}
+		if !has || err != nil {
+			return nil, err
+		}
 	}
 	text, err := io.ReadAll(f)
 	if _, back := f.Seek(0, io.SeekStart); err == nil {
@@ -75,6 +84,28 @@ func ReadBlocks(f io.ReadSeeker) (*Run, error) {
 		return nil, fmt.Errorf("the result block has no checkpoint of a function")
 	}
 	return r, nil
+}
+
+// holds reports whether a file has some bytes somewhere from where it is read, and keeps no more of it than a part.
+func holds(f io.Reader, what []byte) (bool, error) {
+	part := make([]byte, 1<<16)
+	kept := 0
+	for {
+		n, err := f.Read(part[kept:])
+		kept += n
+		if bytes.Contains(part[:kept], what) {
+			return true, nil
+		}
+		if err == io.EOF {
+			return false, nil
+		} else if err != nil {
+			return false, err
+		}
+		if last := len(what) - 1; kept > last {
+			copy(part, part[kept-last:kept])
+			kept = last
+		}
+	}
 }
 
 // ofBlocks is the run that result blocks tell.

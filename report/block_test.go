@@ -24,8 +24,9 @@ const seedBlock = `--- CODEGREEN_RESULT_START ---
 // checkpoints is the energy of the function that ran between them.
 func TestBlockIsRun(t *testing.T) {
 	for name, text := range map[string]string{
-		"a block": seedBlock,
-		"a log":   "starting\n" + seedBlock + "done\n",
+		"a block":              seedBlock,
+		"a log":                "starting\n" + seedBlock + "done\n",
+		"lines of JSON before": strings.Repeat("{\"level\": \"info\"}\n", 7000) + seedBlock,
 		"a block in a log of lines": "10:03 out: " + strings.ReplaceAll(strings.ReplaceAll(seedBlock, "\n", ""),
 			"--- {", "---\n10:04 out: {"),
 		"CRLF":          strings.ReplaceAll(seedBlock, "\n", "\r\n"),
