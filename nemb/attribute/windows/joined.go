@@ -55,13 +55,21 @@ func (p *pace) grow(n int) {
 
 // part gives a domain a pace of its own, which begins as what it had in common with others.
 func (w *Windows) part(d int) {
-	p := *w.paces[0]
-	for _, of := range []*[]float64{&p.machine.paths, &p.machine.background, &p.beside.cpu, &p.beside.machine} {
+	w.Domains[d].pace = len(w.paces)
+	w.paces = append(w.paces, w.paces[0].clone())
+}
+
+// clone is a copy that shares nothing.
+func (p *pace) clone() *pace {
+	c := *p
+	for _, of := range []*[]float64{
+		&c.joined.paths, &c.joined.background, &c.machine.paths, &c.machine.background,
+		&c.beside.cpu, &c.beside.machine,
+	} {
 		*of = slices.Clone(*of)
 	}
-	p.past = p.past.clone()
-	w.Domains[d].pace = len(w.paces)
-	w.paces = append(w.paces, &p)
+	c.past = p.past.clone()
+	return &c
 }
 
 // wait finds the domains of which the window that a sample closes tells nothing yet: their counter has not moved in
