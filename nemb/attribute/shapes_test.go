@@ -295,26 +295,41 @@ func TestSlowCounterOfALongWait(t *testing.T) {
 	}
 }
 
-// A counter that moves each millisecond stands still for two seconds, and then shows all that was drawn meanwhile: those
-// who ran then have it, also where the program waits when it moves again.
+// A counter that moves each millisecond stands still for seconds, and then shows all that was drawn meanwhile: those
+// who ran then have it, also where the program waits when it moves again, and whatever another counter of the same
+// period does.
 func TestCounterThatStandsStill(t *testing.T) {
 	const second, end = 1000 * ms, 20_000 * ms
-	for name, uses := range map[string][]use{
-		"waits": {{0, 9 * second, 1, 1, 20}, {15 * second, end, 1, 2, 5}}, "phases": {{0, 9 * second, 1, 1, 20}, {9 * second, end, 1, 2, 5}},
+	all := map[string][]use{
+		"waits":  {{0, 9 * second, 1, 1, 20}, {15 * second, end, 1, 2, 5}},
+		"phases": {{0, 9 * second, 1, 1, 20}, {9 * second, end, 1, 2, 5}},
 		"bursts": bursty(1, end, 20, 8),
-	} {
-		for _, domain := range []nemb.Domain{published, based(20)} {
-			m := slowMeter(domain, ms, 0)
-			m.still = [2]int64{8 * second, 10 * second}
-			s := shape{cpus: 4, idle: 20, every: 10 * ms, meters: []meter{m}, uses: uses}
-			if name != "bursts" {
-				for at := int64(0); at < end; at += 10 * ms {
-					s.uses = append(s.uses, use{from: at, to: at + grain, site: itself, watts: 10})
+	}
+	for name, uses := range all {
+		for _, idle := range []float64{20, 0} {
+			for beside, still := range map[string][2]int64{
+				"alone": {}, "beside one that goes on": {1, 1}, "beside one that stands still": {10 * second, 14 * second},
+			} {
+				for _, domain := range []nemb.Domain{published, based(idle)} {
+					s := shape{cpus: 4, idle: idle, every: 10 * ms, meters: []meter{slowMeter(domain, ms, 0)}, uses: uses}
+					if s.meters[0].still = [2]int64{8 * second, 18 * second}; idle > 0 {
+						s.meters[0].still[1] = 10 * second
+					}
+					if beside != "alone" {
+						s.meters = append(s.meters, slowMeter(domain, ms, 0))
+						s.meters[1].domain.InTotal, s.meters[1].still = false, still
+					}
+					if name == "waits" || name == "phases" {
+						for at := int64(0); at < end; at += 10 * ms {
+							s.uses = append(s.uses, use{from: at, to: at + grain, site: itself, watts: 10})
+						}
+					}
+					r, truth := s.play(t, end)
+					of := fmt.Sprintf("%s, %g W idle, %s", name, idle, beside)
+					if misses(t, of, r, truth) > 0 {
+						t.Errorf("%s: intervals do not hold", of)
+					}
 				}
-			}
-			r, truth := s.play(t, end)
-			if misses(t, name, r, truth) > 0 {
-				t.Errorf("%s: intervals do not hold", name)
 			}
 		}
 	}

@@ -96,7 +96,8 @@ type collector struct {
 	per     int // finished blocks that make one
 
 	open   block
-	moved  int // windows of the open block in which the counter moved
+	moved  int    // windows of the open block in which any counter moved
+	shown  []bool // whether the counter of each domain moved in the open block
 	sums   map[Column]float64
 	lags   lags
 	energy []float64 // per domain, of the window being closed
@@ -111,14 +112,14 @@ type collector struct {
 // newCollector makes the collector of one domain.
 func newCollector(period float64, domain int, of Contexts) *collector {
 	return &collector{
-		of: of, period: period, per: 1, domains: []int{domain}, sums: map[Column]float64{},
+		of: of, period: period, per: 1, domains: []int{domain}, shown: make([]bool, 1), sums: map[Column]float64{},
 		open: emptyBlock(1), contexts: map[Column]float64{}, folded: map[Column]bool{},
 	}
 }
 
 // also makes a domain one of the collector's, before any window.
 func (c *collector) also(domain int) {
-	c.domains = append(c.domains, domain)
+	c.domains, c.shown = append(c.domains, domain), append(c.shown, false)
 	c.open = emptyBlock(len(c.domains))
 }
 
@@ -143,14 +144,18 @@ func (c *collector) add(wall float64, energy []float64, times []Entry, moved boo
 	if moved {
 		c.moved++
 	}
-	long := b.span >= blockPeriods*c.period
-	if c.period == 0 {
-		long = c.moved >= blockPeriods
-	}
-	if moved && long {
+	if moved && c.isLong() {
 		b.edge, b.last = c.withBeside(c.fold(slices.Clone(times))), wall
 		c.endBlock()
 	}
+}
+
+// isLong reports whether the open block has the length of a block.
+func (c *collector) isLong() bool {
+	if c.period == 0 {
+		return c.moved >= blockPeriods
+	}
+	return c.open.span >= blockPeriods*c.period
 }
 
 // move moves time of blocks from Outside to a column, to each as much as it has of the time between the two
@@ -231,6 +236,7 @@ func (c *collector) endBlock() {
 	entries := b.entries()
 	fresh := emptyBlock(len(c.domains))
 	c.moved = 0
+	clear(c.shown)
 	// Once blocks have been joined, those that follow are joined as they come,
 	// so that all are about as long.
 	if n := len(c.blocks); n > 0 && c.per > 1 && c.blocks[n-1].span < c.blocks[0].span*0.75 {

@@ -25,7 +25,7 @@ type Data struct {
 	collectors []*collector
 }
 
-// NewData begins with no window. Counters of one period share their blocks. of tells
+// NewData begins with no window. Counters of one period share their blocks, as long as they move together. of tells
 // which columns are contexts, nil where none is.
 func NewData(counters []Counter, of Contexts) *Data {
 	var all []*collector
@@ -78,35 +78,48 @@ type Beside struct {
 
 // Add takes a window.
 func (d *Data) Add(w Window) {
-	for _, c := range d.collectors {
+	for i := 0; i < len(d.collectors); i++ {
+		c := d.collectors[i]
+		d.collectors = append(d.collectors, c.part(w.isJoined)...)
 		if !w.tells(c.domains) {
 			continue
 		}
-		c.energy = c.energy[:0]
-		any := false
-		for i, domain := range c.domains {
-			c.energy = append(c.energy, w.Spent[domain])
-			any = any || w.Moved[domain]
-			if domain < len(w.Machine) {
-				c.open.machine[i] += w.Machine[domain]
-			}
+		if c.endsWith(&w) {
+			d.collectors = append(d.collectors, c.part(func(domain int) bool { return !c.hasShown(domain, &w) })...)
 		}
-		c.open.until = w.Until
-		c.open.away += w.Away
-		c.open.queued += w.Queued
-		c.open.turns += w.Turns
-		c.open.between = max(c.open.between, w.Between)
-		c.beside(w.Beside)
-		c.add(w.Wall, c.energy, w.Times, any)
+		c.take(&w)
 	}
+}
+
+// take takes a window that tells something of the collector's domains.
+func (c *collector) take(w *Window) {
+	c.energy = c.energy[:0]
+	any := false
+	for i, domain := range c.domains {
+		c.energy = append(c.energy, w.Spent[domain])
+		any = any || w.Moved[domain]
+		c.shown[i] = c.shown[i] || w.Moved[domain]
+		if domain < len(w.Machine) {
+			c.open.machine[i] += w.Machine[domain]
+		}
+	}
+	c.open.until = w.Until
+	c.open.away += w.Away
+	c.open.queued += w.Queued
+	c.open.turns += w.Turns
+	c.open.between = max(c.open.between, w.Between)
+	c.beside(w.Beside)
+	c.add(w.Wall, c.energy, w.Times, any)
 }
 
 // tells reports whether a window tells something of domains.
 func (w *Window) tells(domains []int) bool {
 	return len(w.Times) > 0 || slices.ContainsFunc(domains, func(d int) bool {
-		return d < len(w.Joined) && w.Joined[d] || d < len(w.Machine) && w.Machine[d] > 0
+		return w.isJoined(d) || d < len(w.Machine) && w.Machine[d] > 0
 	})
 }
+
+func (w *Window) isJoined(domain int) bool { return domain < len(w.Joined) && w.Joined[domain] }
 
 // Move gives a column processor time that windows had as Outside: of those between two moments, in
 // nanoseconds since the first window began, and no more than they have.

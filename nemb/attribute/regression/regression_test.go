@@ -127,7 +127,7 @@ func TestCountersOfOnePeriod(t *testing.T) {
 	}
 	add := func(windows int) {
 		for range windows {
-			d.Add(Window{Wall: 10e6, Spent: []float64{1, 0, 2, 3, 4}, Moved: []bool{false, false, true, true, false}, Times: []Entry{{site(1), 5e6}}})
+			d.Add(Window{Wall: 10e6, Spent: []float64{1, 0, 2, 3, 4}, Moved: []bool{true, false, true, true, false}, Times: []Entry{{site(1), 5e6}}})
 		}
 	}
 	add(4)
