@@ -203,17 +203,18 @@ func TestUntold(t *testing.T) {
 	}
 }
 
-// A second of processor time has the energy of the program, of its checkpoints and of cg's runtime in it, by the time
-// that the kernel tells, which has all of them.
+// A second of the functions' processor time has what they have together.
 func TestUnitOfAnEstimate(t *testing.T) {
 	joules := func(v float64) *report.Joules { j := report.Joules(v * 1e6); return &j }
 	r := &report.Run{
-		Totals:  report.Totals{ProgramEnergyJ: joules(9), ProgramEnergyLoJ: joules(4.5), ProgramEnergyHiJ: joules(18)},
-		Process: report.Process{UserS: 4, SystemS: 1},
-		Ledger:  []report.Line{{Name: report.LineOwn, EnergyJ: *joules(3)}, {Name: report.LineCheckpoints, EnergyJ: *joules(.75)}},
-		Channel: report.Channel{Runtime: &report.RuntimeCost{EnergyJ: joules(.25)}},
+		Totals: report.Totals{ProgramEnergyJ: joules(9), ProgramEnergyLoJ: joules(4.5), ProgramEnergyHiJ: joules(18)},
+		Functions: []report.Function{{Name: "m.f0", SelfEnergyJ: joules(5)}, {Name: "m.f1", SelfEnergyJ: joules(3)},
+			{Name: "m.work", SelfEnergyJ: joules(1)}},
 	}
-	if unit, less, more := (Case{}).estimated(r); unit != 2 || less != 0.5 || more != 2 {
+	if unit, less, more := (Case{}).estimated(r, []use{{0, 3}, {0, 1}}); unit != 2 || less != 0.5 || more != 2 {
 		t.Errorf("%g J, from %g to %g", unit, less, more)
+	}
+	if unit, less, more := (Case{}).estimated(&report.Run{}, []use{{0, 3}}); unit != 1 || less != 1 || more != 1 {
+		t.Errorf("of functions that are not told: %g J, from %g to %g", unit, less, more)
 	}
 }

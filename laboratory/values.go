@@ -17,7 +17,7 @@ func (c Case) values(r *report.Run, p *page) (all []Value) {
 	unit := 1.0
 	less, more := 1.0, 1.0
 	if c.Estimate {
-		unit, less, more = c.estimated(r)
+		unit, less, more = c.estimated(r, self)
 	}
 	for i := range self {
 		name := "f" + strconv.Itoa(i)
@@ -71,21 +71,23 @@ func untold(r *report.Run, values []Value) string {
 	return cmp.Or(r.WhyNotKnown(), strings.Join(slices.Sorted(maps.Keys(reasons)), ", "), "no function is told")
 }
 
-// estimated is what a second of processor time has, in joules, and by which parts the program's energy may be less or
-// more: a model gives every second the same, and its power may be off by as much for all functions together, which is
-// no matter of their parts.
-func (c Case) estimated(r *report.Run) (unit, less, more float64) {
-	program, cg := r.Totals.ProgramEnergyJ.Float(), 0.0
-	for _, l := range r.Ledger {
-		if l.Name == report.LineCheckpoints {
-			cg += l.EnergyJ.Float()
+// estimated is what a second of the functions' processor time has, in joules, and by which parts the program's energy
+// may be less or more: a model gives every second the same, and its power may be off by as much for all functions
+// together, which is no matter of their parts. The functions' time is as the page has it: what a call uses before it
+// reads its clock first and after it read it last, a microsecond, is in no cell, and each function has as much of that.
+func (c Case) estimated(r *report.Run, self []use) (unit, less, more float64) {
+	seconds, joules := 0.0, 0.0
+	for i, u := range self {
+		seconds += u.seconds
+		if f := find(r, "f"+strconv.Itoa(i)); f != nil && f.SelfEnergyJ != nil {
+			joules += f.SelfEnergyJ.Float()
 		}
 	}
-	if own := r.Channel.Runtime; own != nil && own.EnergyJ != nil {
-		cg += own.EnergyJ.Float()
+	if seconds <= 0 || joules <= 0 {
+		return 1, 1, 1
 	}
-	unit = (program + cg) / (r.Process.UserS + r.Process.SystemS)
-	return unit, r.Totals.ProgramEnergyLoJ.Float() / program, r.Totals.ProgramEnergyHiJ.Float() / program
+	program := r.Totals.ProgramEnergyJ.Float()
+	return joules / seconds, r.Totals.ProgramEnergyLoJ.Float() / program, r.Totals.ProgramEnergyHiJ.Float() / program
 }
 
 func (v *Value) told(f *report.Function, figure, lo, hi *report.Joules) {
