@@ -17,7 +17,7 @@ import (
 var bareBlock = pattern.Later(`^\s*\{\s*"measurements"\s*:\s*\[\s*(\{\s*"checkpoint_id"|\])`)
 
 // savedRun is how a file begins that cg wrote of a run or a session.
-var savedRun = pattern.Later(`^\s*\{\s*"meta"\s*:`)
+var savedRun = pattern.Later(`^\s*\{\s*"meta"\s*:\s*\{\s*"schema_version"`)
 
 // blocksIn finds the result blocks in a text: a saved output, a log whose lines may have
 // something in front, or the JSON of a block alone.
@@ -142,10 +142,18 @@ func (r *Run) noteDropped(blocks []measure.Block) {
 	for _, b := range blocks {
 		dropped += uint64(max(b.Dropped, 0))
 	}
-	if dropped > 0 {
-		r.Warn("events-lost", fmt.Sprintf("%d checkpoints are missing at the end, because the program had no room for "+
-			"them: calls are missing, and what ran then counts as the functions in which it was before", dropped))
+	if dropped == 0 {
+		return
 	}
+	message := fmt.Sprintf("%d checkpoints are missing at the end, because the program had no room for "+
+		"them: calls are missing, and what ran then counts as the functions in which it was before", dropped)
+	for i := range r.Warnings {
+		if w := &r.Warnings[i]; w.Slug == "events-lost" { // of the channel
+			w.Message += "; " + message
+			return
+		}
+	}
+	r.Warn("events-lost", message)
 }
 
 // granularityOf is that of a program with checkpoints of its own which tell lines or blocks.

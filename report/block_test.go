@@ -100,6 +100,16 @@ func TestBlockThatDropped(t *testing.T) {
 	}
 }
 
+// Checkpoints that the channel lost and those that a program did not keep are both told.
+func TestBothLost(t *testing.T) {
+	r := &Run{}
+	r.warnOfEvents(Facts{Outcome: &measure.Outcome{Lost: 3, Blocks: []measure.Block{{Dropped: 7}}}})
+	if len(r.Warnings) != 1 || !strings.HasPrefix(r.Warnings[0].Message, "3 checkpoints") ||
+		!strings.Contains(r.Warnings[0].Message, "; 7 checkpoints are missing at the end") {
+		t.Errorf("%q", r.Warnings)
+	}
+}
+
 // The places of functions have sums, by which what these used themselves is divided. What is no place is left out.
 func TestBlockPlaces(t *testing.T) {
 	const of = `"function": "work", "site": 2, "function_line": 3, "function_end_line": 9, "file": "/s/a.py", "kind": "line", `

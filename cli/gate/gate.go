@@ -40,9 +40,9 @@ import (
 func Command(s flags.Settings) *cli.Command {
 	all := ownFlags()
 	return &cli.Command{
+		Name:        "gate",
+		Usage:       "check whether a change makes a command cost more energy",
 		Subcommands: []*cli.Command{bisectCommand(s, all)}, HideHelpCommand: true,
-		Name:      "gate",
-		Usage:     "check whether a change makes a command cost more energy",
 		ArgsUsage: "CMD [ARGS...]",
 		Description: `Checks out two revisions of the current git repository into temporary worktrees,
 runs --build in each, and then CMD in the folder that corresponds to yours:

@@ -23,7 +23,7 @@ import (
 var notOnNodes = map[string]bool{"suffix": true, "id": true, "output-dir": true, "append": true, "until-pid": true,
 	"pairs": true}
 
-// slurmPatience is how long recorders may take to start, and to end.
+// patienceFlag says how long recorders may take to start, and to end.
 func patienceFlag() cli.Flag {
 	return &cli.StringFlag{Name: "within", Value: "60s", Usage: "give up after `TIME`"}
 }

@@ -160,10 +160,17 @@ func kindOf(definition []byte) fileMacro {
 	switch {
 	case bytes.HasPrefix(body, []byte("{")) && closing(body, 0) == len(body):
 		return blockMacro
-	case casePattern().Match(body) && !bytes.ContainsAny(body, "{}"):
+	case casePattern().Match(body) && isWholeLabel(body):
 		return caseMacro
 	}
 	return otherMacro
+}
+
+// isWholeLabel reports whether what stands behind a macro with a case is a statement of its own: the macro ends in the
+// label, or in a whole statement.
+func isWholeLabel(body []byte) bool {
+	return !bytes.ContainsAny(body, "{}") && bytes.ContainsAny(body[len(body)-1:], ":;") &&
+		bytes.Count(body, []byte("(")) == bytes.Count(body, []byte(")"))
 }
 
 // withoutComments is a text with blanks in the place of comments.

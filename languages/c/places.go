@@ -59,8 +59,12 @@ type here struct{ place, loop int }
 // putPlaces adds to a function the places of its code and their events; why says why there are none.
 func (p *parser) putPlaces(f *planned, o instrument.Options) (why string) {
 	body := f.body
-	if body < 0 || !isWhole(p.tree, body) || o.Alone && !p.made && p.hasMacros(f) {
-		if p, body = p.again(f); body < 0 {
+	whole := body >= 0 && isWhole(p.tree, body)
+	if !whole || o.Alone && !p.made && p.hasMacros(f) {
+		switch again, of := p.again(f); {
+		case of >= 0:
+			p, body = again, of
+		case !whole:
 			return "a part of it is not placed by the grammar"
 		}
 	}
