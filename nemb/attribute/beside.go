@@ -4,7 +4,6 @@ import (
 	"cmp"
 
 	"cg/checkpoint"
-	"cg/nemb"
 	"cg/nemb/attribute/paths"
 	"cg/nemb/attribute/windows"
 )
@@ -21,7 +20,7 @@ func (x *explanation) doubtBeside() {
 		domain := x.windows.Domains[d].Domain
 		sites, inclusive := x.sumBeside(d)
 		x.beside, x.inclusiveBeside = append(x.beside, sites), append(x.inclusiveBeside, inclusive)
-		if domain.Method != nemb.Measured || domain.Program || !domain.FollowsProcessors() {
+		if !x.windows.IsOfAll(d) || domain.Program || !domain.FollowsProcessors() {
 			continue
 		}
 		f := x.fits[d]

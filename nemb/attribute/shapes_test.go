@@ -1,6 +1,7 @@
 package attribute
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -157,11 +158,18 @@ func misses(t *testing.T, name string, r Result, truth map[checkpoint.SiteID]flo
 	return n
 }
 
-// slowMeter is one that moves each period and has moved last so long before the run.
+// slowMeter is one that moves each period and has moved last so long before the run. It is measured if d is not derived.
 func slowMeter(d nemb.Domain, period, since int64) meter {
+	method := cmp.Or(d.Method, nemb.Measured)
 	d = packageOf(d)
-	d.ID, d.Period = "bmc", time.Duration(period)
+	d.ID, d.Method, d.Period = "bmc", method, time.Duration(period)
 	return meter{domain: d, period: period, since: since}
+}
+
+// derived is a domain whose energy is that of powers that are read.
+func derived(d nemb.Domain) nemb.Domain {
+	d.Method = nemb.Derived
+	return d
 }
 
 // based is a domain whose idle power was measured before the run.
@@ -227,7 +235,7 @@ func TestSlowCounterBesideOthers(t *testing.T) {
 	const second, end = 1000 * ms, 60_000 * ms
 	for name, beside := range map[string]meter{
 		"fast": slowMeter(based(20), ms, 0), "the same period": slowMeter(based(20), second, 700*ms),
-		"five seconds": slowMeter(based(20), 5*second, 2300*ms),
+		"five seconds": slowMeter(based(20), 5*second, 2300*ms), "derived": slowMeter(derived(based(20)), second, 700*ms),
 	} {
 		for seed := range uint64(2) {
 			s := shape{cpus: 2, idle: 20, every: 10 * ms, meters: []meter{slowMeter(based(20), second, 0), beside}, uses: bursty(seed, end, 20, 8)}
@@ -285,13 +293,31 @@ func TestPublishedShareOfAMachineOfMuchIdlePower(t *testing.T) {
 // A program that waits for as long as many periods of a counter that moves seldom has none of what is shown of that time.
 func TestSlowCounterOfALongWait(t *testing.T) {
 	const second, end = 1000 * ms, 100_000 * ms
-	s := shape{cpus: 2, idle: 20, every: 10 * ms, meters: []meter{slowMeter(based(20), second, 0)}}
-	for _, at := range []int64{0, 85_000 * ms} {
-		s.uses = append(s.uses, use{at, at + 10*second, 1, 1, 20})
+	for _, domain := range []nemb.Domain{based(20), derived(based(20))} {
+		s := shape{cpus: 2, idle: 20, every: 10 * ms, meters: []meter{slowMeter(domain, second, 0)}}
+		for _, at := range []int64{0, 85_000 * ms} {
+			s.uses = append(s.uses, use{at, at + 10*second, 1, 1, 20})
+		}
+		r, truth := s.play(t, end)
+		if misses(t, "a long wait", r, truth) > 0 {
+			t.Errorf("%s: intervals do not hold", s.meters[0].domain.Method)
+		}
 	}
-	r, truth := s.play(t, end)
-	if misses(t, "a long wait", r, truth) > 0 {
-		t.Error("intervals do not hold")
+}
+
+// What a counter shows of a second is that of all who ran in it, and not of those in its last sample alone: so for energy
+// that is made of powers, too.
+func TestSlowCounterOfFunctionsInTurn(t *testing.T) {
+	const second, turn, end = 1000 * ms, 30 * ms, 30_000 * ms
+	for _, domain := range []nemb.Domain{based(20), derived(based(20))} {
+		s := shape{cpus: 2, idle: 20, every: 10 * ms, meters: []meter{slowMeter(domain, second, 0)}}
+		for at, f := int64(0), 0; at < end; at, f = at+turn, 1-f {
+			s.uses = append(s.uses, use{at, min(end, at+turn), 1, checkpoint.SiteID(f + 1), []float64{20, 5}[f]})
+		}
+		r, truth := s.play(t, end)
+		if misses(t, string(s.meters[0].domain.Method), r, truth) > 0 {
+			t.Errorf("%s: intervals do not hold", s.meters[0].domain.Method)
+		}
 	}
 }
 
@@ -310,7 +336,7 @@ func TestCounterThatStandsStill(t *testing.T) {
 			for beside, still := range map[string][2]int64{
 				"alone": {}, "beside one that goes on": {1, 1}, "beside one that stands still": {10 * second, 14 * second},
 			} {
-				for _, domain := range []nemb.Domain{published, based(idle)} {
+				for _, domain := range []nemb.Domain{published, based(idle), derived(published), derived(based(idle))} {
 					s := shape{cpus: 4, idle: idle, every: 10 * ms, meters: []meter{slowMeter(domain, ms, 0)}, uses: uses}
 					if s.meters[0].still = [2]int64{8 * second, 18 * second}; idle > 0 {
 						s.meters[0].still[1] = 10 * second
@@ -325,7 +351,7 @@ func TestCounterThatStandsStill(t *testing.T) {
 						}
 					}
 					r, truth := s.play(t, end)
-					of := fmt.Sprintf("%s, %g W idle, %s", name, idle, beside)
+					of := fmt.Sprintf("%s, %s, %g W idle, %s", name, s.meters[0].domain.Method, idle, beside)
 					if misses(t, of, r, truth) > 0 {
 						t.Errorf("%s: intervals do not hold", of)
 					}

@@ -108,13 +108,14 @@ func (x *siteBounds) ran(shares map[checkpoint.SiteID]Share, domains int, from, 
 // them. What a counter shows in a window may be as old as stale ticks before it:
 // so long before, too, a site has to have been alone, or may have run. A model
 // gives every second of processor time the same power: there the share is exact.
-func (x *siteBounds) add(d int, domain nemb.Domain, program programEnergy, stale checkpoint.Tick) {
+// It is not where the energy is that of windows that are joined with this one.
+func (x *siteBounds) add(d int, domain nemb.Domain, program programEnergy, stale checkpoint.Tick, joined bool) {
 	if !domain.InTotal {
 		return
 	}
 	for _, site := range x.recent {
 		b, share := x.sites[site], x.shares[site]
-		if domain.Method != nemb.Measured {
+		if domain.Method != nemb.Measured && !joined {
 			program.add(&b.selfOf[d], &b.selfMachine[d], &domain, share.Self, share.Self)
 			program.add(&b.inclusiveOf[d], &b.inclusiveMachine[d], &domain, share.Inclusive, share.Inclusive)
 			continue
@@ -139,6 +140,13 @@ func (x *siteBounds) add(d int, domain nemb.Domain, program programEnergy, stale
 	}
 }
 
+// IsOfAll reports whether a domain's energy is known only of all who ran together: it is measured, or made of powers
+// where windows were joined. Else each second of processor time in a window has the same power.
+func (w *Windows) IsOfAll(d int) bool {
+	method := w.Domains[d].Domain.Method
+	return method == nemb.Measured || method == nemb.Derived && w.Domains[d].pace > 0
+}
+
 // Bounds is what the windows alone show of a site in a domain: the least and the
 // most that it used, by itself and with what it called.
 func (w *Windows) Bounds(site checkpoint.SiteID, d int) (self, inclusive Bounds) {
@@ -147,7 +155,7 @@ func (w *Windows) Bounds(site checkpoint.SiteID, d int) (self, inclusive Bounds)
 		return Bounds{}, Bounds{}
 	}
 	domain := &w.Domains[d]
-	if w.Looked && domain.Domain.InTotal && domain.Domain.Method == nemb.Measured {
+	if w.Looked && domain.Domain.InTotal && w.IsOfAll(d) {
 		all := Bounds{Hi: domain.ProgramHi * domain.Domain.Hi}
 		return all, all
 	}
@@ -165,7 +173,7 @@ func (w *Windows) Bounds(site checkpoint.SiteID, d int) (self, inclusive Bounds)
 // microjoules: of each window nobody knows what is whose.
 func (w *Windows) Others(site checkpoint.SiteID, d int) (self, inclusive float64) {
 	b := w.bounds.sites[site]
-	if b == nil || w.Domains[d].Domain.Method != nemb.Measured {
+	if b == nil || !w.IsOfAll(d) {
 		return 0, 0
 	}
 	return b.selfBeside[d], b.inclusiveBeside[d]

@@ -54,6 +54,7 @@ func (p *past) clone() past {
 type pastWindow struct {
 	from, to   checkpoint.Tick
 	begun, end float64 // ns since the first window began
+	joined     bool    // it is several, which the counter shows as one
 	weight     float64 // the processor time by which its energy was divided, ns
 	outside    float64 // ns
 	machine    float64 // of what is outside, in microseconds
@@ -78,6 +79,7 @@ func (p *past) begin(out *Window, weight, outside, first float64) {
 	if !p.joins {
 		p.open = pastWindow{from: out.Begin.At, begun: nanos(out.Begin.Time) - first}
 	}
+	p.open.joined = p.joins
 	p.joins = true
 	p.open.to, p.open.end = out.End.At, nanos(out.End.Time)-first
 	p.open.weight += weight
@@ -118,7 +120,7 @@ func (p *past) keep() {
 
 // with is a window and the one that follows it as one.
 func (w pastWindow) with(next pastWindow) pastWindow {
-	w.to, w.end = next.to, next.end
+	w.to, w.end, w.joined = next.to, next.end, w.joined || next.joined
 	w.weight += next.weight
 	w.outside += next.outside
 	w.machine += next.machine
@@ -280,7 +282,7 @@ func (w *Windows) claimBounds(k int, p *pastWindow, c claim) {
 }
 
 // claimBound lets a site's bounds have so much time of a window: of a counter, any part of the whole
-// window; of a model, the time's share.
+// window; of a model, the time's share, except where windows are joined.
 func (w *Windows) claimBound(k int, p *pastWindow, of claimant, time float64) {
 	isNew := !slices.Contains(p.claimants, of)
 	b := w.bounds.bound(of.site, len(w.Domains))
@@ -293,7 +295,7 @@ func (w *Windows) claimBound(k int, p *pastWindow, of claimant, time float64) {
 		switch domain := &w.Domains[d].Domain; {
 		case w.Domains[d].pace != k || !domain.InTotal || domain.Program || !domain.FollowsProcessors():
 			continue
-		case domain.Method != nemb.Measured:
+		case domain.Method != nemb.Measured && !p.joined:
 			least, most = time/p.weight, time/p.weight
 		case isNew:
 			most = 1

@@ -395,7 +395,7 @@ func (w *Windows) divide(d int, out *Window, failed bool, used processorTimes, s
 	for i, part := range w.backgroundParts(w.pace(d), out) {
 		b.Background[i] += b.spent * part
 	}
-	w.bounds.add(d, b.Domain, program, stale)
+	w.bounds.add(d, b.Domain, program, stale, w.pace(d).joined.open)
 	w.pace(d).past.spent(d, program)
 }
 
