@@ -176,7 +176,7 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 		a.columns = a.timesOf(w)
 		a.data.Add(regression.Window{
 			Wall: w.Wall, Until: nanos(s.Time - a.windows.First().Time),
-			Machine: w.Machine, Spent: w.Spent, Moved: w.Moved, Joined: w.Joined, Times: a.columns, Away: w.Away,
+			Machine: w.Machine, Spent: w.Spent, Moved: w.Moved, Apart: w.Apart, Times: a.columns, Away: w.Away,
 			Queued: w.Queued, Turns: w.Turns, Between: w.Between,
 			Beside: regression.Beside{Time: w.Beside.CPU, Ticks: w.Beside.Others,
 				Machine: w.Beside.Machine, Spent: w.Beside.Spent},

@@ -53,10 +53,10 @@ type Window struct {
 	Machine []float64
 	Spent   []float64 // the program's energy in each domain, in microjoules
 	Moved   []bool    // whether the counter of each domain moved
-	// Joined says of each domain whether a later window may have the energy of this one. Where it has not, windows in
-	// which the program did not run tell nothing of its functions, and are left out.
-	Joined []bool
-	Times  []Entry // the processor time of each column, by rising column
+	// Apart says of each domain whether its windows are divided by themselves: one may have the energy of windows
+	// before. Of the others, windows in which the program did not run tell nothing of its functions, and are left out.
+	Apart []bool
+	Times []Entry // the processor time of each column, by rising column
 	// Away is by how much less threads used than they usually do in as long a time in their call paths, in nanoseconds:
 	// nobody knows in which.
 	Away   float64
@@ -80,7 +80,7 @@ type Beside struct {
 func (d *Data) Add(w Window) {
 	for i := 0; i < len(d.collectors); i++ {
 		c := d.collectors[i]
-		d.collectors = append(d.collectors, c.part(w.isJoined)...)
+		d.collectors = append(d.collectors, c.part(w.isApart)...)
 		if !w.tells(c.domains) {
 			continue
 		}
@@ -115,11 +115,11 @@ func (c *collector) take(w *Window) {
 // tells reports whether a window tells something of domains.
 func (w *Window) tells(domains []int) bool {
 	return len(w.Times) > 0 || slices.ContainsFunc(domains, func(d int) bool {
-		return w.isJoined(d) || d < len(w.Machine) && w.Machine[d] > 0
+		return w.isApart(d) || d < len(w.Machine) && w.Machine[d] > 0
 	})
 }
 
-func (w *Window) isJoined(domain int) bool { return domain < len(w.Joined) && w.Joined[domain] }
+func (w *Window) isApart(domain int) bool { return domain < len(w.Apart) && w.Apart[domain] }
 
 // Move gives a column processor time that windows had as Outside: of those between two moments, in
 // nanoseconds since the first window began, and no more than they have.

@@ -136,9 +136,11 @@ type Window struct {
 	Spent   []float64   // the program's energy, per domain, in microjoules
 	Machine []float64   // the program's part of Wall, by processor time (see machineTime), per domain, in microseconds
 	Moved   []bool      // whether the counter of each domain moved
-	Joined  []bool      // whether that may have the energy of windows before (see pace)
-	Threads []Use       // in the order in which they were given, and behind them what is no thread's
-	Claimed []Claimed   // of windows that are over
+	// Apart says of each domain whether its windows are divided by themselves: one may have the energy of windows
+	// before.
+	Apart   []bool
+	Threads []Use     // in the order in which they were given, and behind them what is no thread's
+	Claimed []Claimed // of windows that are over
 	Beside  WindowBeside
 }
 
@@ -235,7 +237,7 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 	n := len(w.Domains)
 	out := Window{
 		Begin: prev, End: s, Wall: float64(s.Time - prev.Time), Spent: make([]float64, n), Machine: make([]float64, n),
-		Moved: make([]bool, n), Joined: make([]bool, n),
+		Moved: make([]bool, n), Apart: make([]bool, n),
 		Beside: WindowBeside{Spent: make([]float64, n), Machine: make([]float64, n)},
 	}
 	if span := float64(s.At - prev.At); span > 0 {
@@ -296,7 +298,7 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 // divideAll divides what each domain used in a window, and in those that are joined with it.
 func (w *Windows) divideAll(out *Window, failed bool, used processorTimes, stale []checkpoint.Tick) {
 	for d := range w.Domains {
-		out.Joined[d] = w.Domains[d].pace > 0
+		out.Apart[d] = w.Domains[d].pace > 0
 	}
 	for k, p := range w.paces {
 		p.past.begin(out, out.Weight+w.arrears.late, used.outside, nanos(w.first.Time))
