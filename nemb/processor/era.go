@@ -40,5 +40,5 @@ const mostIdle = 0.8
 // median, and the most that it may be.
 func (c CPU) IdleShare() (share, most float64) {
 	e := c.Era()
-	return e.Idle.Median / e.Max.Median, max(mostIdle, e.Idle.P90/e.Max.P10)
+	return e.Idle.Median / e.Max.Median, mostIdle
 }

@@ -51,7 +51,8 @@ type Fit struct {
 type Estimate struct {
 	Energy float64 // microjoules, over all blocks
 	// HalfWidth is that of the interval around Energy that holds the true energy
-	// with 95 %. Edges is the part of it that comes from the edges of blocks.
+	// with 95 %. Edges is the part of it that no replica has, apart from Blur: it comes from the edges of blocks,
+	// from waits that hide whose a time is, and from powers that are nothing or are not found.
 	HalfWidth, Edges float64
 	// Blur is the part of HalfWidth that comes from times that are a sample (see Data.Blur), and from the time of
 	// cg, which is told late. It is in no replica.

@@ -125,10 +125,9 @@ func (r *regression) usuallyQueued() float64 {
 }
 
 // often is how often samples are taken and processor times are read at least within a block of which the times are its
-// own, and mostQueued
-// the part of its time that a program waits at most where waits are all that hides whose a time is. One that waits for
-// longer has times that are off by more: how much of a window each function runs is learned from what waits left of it.
-// Where functions go on for longGo windows, there is hardly a window of several.
+// own, and mostQueued the part of its time that a program waits at most where waits are all that hides whose a time is.
+// One that waits for longer has times that are off by more: how much of a window each function runs is learned from
+// what waits left of it. Where functions go on for longGo windows, there is hardly a window of several.
 const (
 	often      = 4
 	mostQueued = 0.25

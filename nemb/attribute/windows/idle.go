@@ -20,7 +20,7 @@ type idleEnergy struct {
 // Windows.Constant). Where no model gives the idle
 // power, and nobody measured it, in this run or before, it is the published share: power then grows from
 // the share, with idle processors, to 1, with all of them in use. Nothing set
-// aside is the one bound, the largest share that is common the other.
+// aside is the one bound, the most that the share may be the other.
 func (w *Windows) idle(d int, e nemb.Energy, wall, busy float64) idleEnergy {
 	domain := &w.Domains[d].Domain
 	if w.isConstant(d) {

@@ -305,7 +305,7 @@ func (w *Windows) IdlePower(d int) nemb.IdlePower {
 
 // published is the idle power of machines of that age: the published share of what the
 // machine would draw with all processors in use, which follows from what it drew over the
-// run. It may be nothing, or the largest share that is common.
+// run. It may be nothing, or the most that the share may be.
 func (w *Windows) published(b *Domain) nemb.IdlePower {
 	wall := nanos(w.prev.Time - w.first.Time)
 	if wall <= 0 {
