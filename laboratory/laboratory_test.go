@@ -211,10 +211,10 @@ func TestUnitOfAnEstimate(t *testing.T) {
 		Functions: []report.Function{{Name: "m.f0", SelfEnergyJ: joules(5)}, {Name: "m.f1", SelfEnergyJ: joules(3)},
 			{Name: "m.work", SelfEnergyJ: joules(1)}},
 	}
-	if unit, less, more := (Case{}).estimated(r, []use{{0, 3}, {0, 1}}); unit != 2 || less != 0.5 || more != 2 {
+	if unit, less, more := estimated(r, []use{{0, 3}, {0, 1}}); unit != 2 || less != 0.5 || more != 2 {
 		t.Errorf("%g J, from %g to %g", unit, less, more)
 	}
-	if unit, less, more := (Case{}).estimated(&report.Run{}, []use{{0, 3}}); unit != 1 || less != 1 || more != 1 {
+	if unit, less, more := estimated(&report.Run{}, []use{{0, 3}}); unit != 1 || less != 1 || more != 1 {
 		t.Errorf("of functions that are not told: %g J, from %g to %g", unit, less, more)
 	}
 }

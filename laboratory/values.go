@@ -17,7 +17,7 @@ func (c Case) values(r *report.Run, p *page) (all []Value) {
 	unit := 1.0
 	less, more := 1.0, 1.0
 	if c.Estimate {
-		unit, less, more = c.estimated(r, self)
+		unit, less, more = estimated(r, self)
 	}
 	for i := range self {
 		name := "f" + strconv.Itoa(i)
@@ -75,7 +75,7 @@ func untold(r *report.Run, values []Value) string {
 // may be less or more: a model gives every second the same, and its power may be off by as much for all functions
 // together, which is no matter of their parts. The functions' time is as the page has it: what a call uses before it
 // reads its clock first and after it read it last, a microsecond, is in no cell, and each function has as much of that.
-func (c Case) estimated(r *report.Run, self []use) (unit, less, more float64) {
+func estimated(r *report.Run, self []use) (unit, less, more float64) {
 	seconds, joules := 0.0, 0.0
 	for i, u := range self {
 		seconds += u.seconds
